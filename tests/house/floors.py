@@ -208,7 +208,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["exit_codes"],
         ["file_version", "json_value", "progress"],
         ["v1", "v2"],
-        ["diagnosed", "replaying"],
+        ["diagnosed", "replaying", "told"],
         ["comparing", "exporting"],
         ["auditing", "frameworks", "golden", "report", "showing"],
         ["cli"],

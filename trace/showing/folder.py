@@ -12,13 +12,13 @@ from rich.console import RenderableType
 from ...screen.showing import counted, drawn
 from ..file_version import MAGIC, TraceFileError, TruncatedFileError, version_of
 from ..json_value import Plain
+from ..told import ToldOfRun, in_table, readable
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import VERSION, TensorRole
 from ..v2.read.reader import Trace
 from ..v2.verdict import Verdict
 from .overview import last_root, read
 from .state import state_of
-from .told import ToldOfRun, as_text, readable
 
 _DIGITS = 10
 """Of a state root, in a line."""
@@ -96,15 +96,11 @@ def _cells(entry: Entry, folder: str, notes: Sequence[str]) -> list[object]:
         entry.steps,
         None if entry.last_loss is None else float(entry.last_loss),
         entry.best_validation_loss,
-        *[_noted(entry.notes.get(name)) for name in notes],
+        *[in_table(entry.notes.get(name)) for name in notes],
         None if entry.begun is None else readable(entry.begun),
         None if entry.state_root is None else entry.state_root[:_DIGITS],
         entry.state,
     ]
-
-
-def _noted(value: object) -> object:
-    return value if value is None or type(value) in (int, float) else as_text(value)
 
 
 def _of_trace(path: str, trace: Trace) -> Entry:

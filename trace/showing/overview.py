@@ -16,6 +16,7 @@ from ...screen.showing import counted, drawn, facts_grid, rate, size
 from ..diagnosed import diagnosed
 from ..json_value import json_value
 from ..replaying.validate import validate
+from ..told import ToldOfRun
 from ..v2.check.report import Report
 from ..v2.errors import InvalidTraceError, NotRecordedError, UnsealedTraceWarning
 from ..v2.format.constants import TensorRole
@@ -24,7 +25,6 @@ from ..v2.read.reader import Trace, open_trace
 from ..v2.verdict import Verdict
 from .gradients import GradientFigures, gradient_figures
 from .state import State, state_of
-from .told import ToldOfRun
 
 WORST = 5
 """Gradients that are shown."""

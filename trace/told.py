@@ -6,11 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...base.completed_step import VALIDATION
-from ..json_value import Plain
-from ..v2.errors import InvalidTraceError
-from ..v2.format.notes import NotesRecord
-from ..v2.read.reader import Trace
+from ..base.completed_step import VALIDATION
+from .json_value import Plain
+from .v2.errors import InvalidTraceError
+from .v2.format.notes import NotesRecord
+from .v2.read.reader import Trace
 
 _LOSS = f"{VALIDATION}loss"
 
@@ -70,7 +70,7 @@ class ToldOfRun(Plain):
         if self.notes:
             found["notes"] = "\n".join(f"{name}: {as_text(value)}" for name, value in self.notes.items())
         for steps, record in self.noted:
-            found[f"resumed at {steps}" if steps else "begun"] = f"{readable(record.time)} on {_machine(record)}"
+            found[f"resumed at {steps}" if steps else "begun"] = f"{readable(record.time)} on {machine(record)}"
         return found
 
 
@@ -83,6 +83,11 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def in_table(value: object) -> str | float | None:
+    """The same in a cell: numbers as they are, so that they are sorted and shown as such."""
+    return value if isinstance(value, int | float | None) and not isinstance(value, bool) else as_text(value)
+
+
 def readable(time: str) -> str:
     """A time for people.
 
@@ -92,7 +97,8 @@ def readable(time: str) -> str:
     return time.replace("T", " ").replace("Z", " UTC")
 
 
-def _machine(record: NotesRecord) -> str:
+def machine(record: NotesRecord) -> str:
+    """A host in a line."""
     host = record.host
     versions = ", ".join(f"{name} {host[name]}" for name in ("dgrr", "numpy", "numba", "python") if name in host)
     words = [str(host[name]) for name in ("name", "cpu", "system") if name in host]

@@ -169,6 +169,8 @@ def encode_figures(kind: FrameType[Figures], layout: FrameLayout, where: str, fi
     Raises:
         ValueError: a name that no tensor could have, no figure, or more than 64 KiB in all.
     """
+    if not figures:
+        raise ValueError(f"{where}: expected one at least, got none")
     try:
         check_names(list(figures), Limits(), where.rpartition(" ")[2])
     except ValueError as error:

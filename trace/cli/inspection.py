@@ -60,7 +60,7 @@ def trace_dict(trace: Trace) -> dict[str, Any]:
         ],
         "keyframes": trace.keyframes,
         "events": [{"steps": steps, "kind": event.kind, "text": event.text} for steps, event in trace.events()],
-        "notes": [{"steps": steps, **asdict(noted)} for steps, noted in trace.noted()],
+        "noted": [{"steps": steps, **asdict(noted)} for steps, noted in trace.noted()],
     }
 
 

@@ -104,7 +104,7 @@ class RunOverview:
             "curve": {"steps": places, "losses": [self.losses[i] for i in places]},
             "steps_per_second": self.speed,
             "metrics": self.metrics,
-            "validations": [{"step": step, **figures} for step, figures in self.told.validations.items()],
+            "validations": [{"step": step, "figures": found} for step, found in self.told.validations.items()],
             "notes": self.told.notes,
             "noted": [{"steps": steps, "host": record.host, "time": record.time} for steps, record in self.told.noted],
             "gradients": self.gradients,

@@ -300,7 +300,8 @@ class Trace(Sequence[StepView]):
     @property
     def notes(self) -> dict[str, Any]:
         """What the user noted of the run, given as `Keep(notes=...)`, a resumed run's as given last; or no entries."""
-        return next((record.notes for _, record in reversed(self.noted())), {})
+        noted = self.noted()
+        return noted[-1][1].notes if noted else {}
 
     def noted(self) -> list[tuple[int, NotesRecord]]:
         """All that is noted: with the user's notes the host and the time, and the number of steps before.

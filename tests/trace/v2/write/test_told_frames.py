@@ -182,6 +182,33 @@ def test_damage_takes_the_frames_that_it_meets(tmp_path: Path) -> None:
             assert told(trace) == left
 
 
+def test_notes_behind_one_step_are_told_apart(tmp_path: Path) -> None:
+    """A run that was resumed twice behind step 1; each of its notes is a frame of its own, kept or lost."""
+    path = recorded(tmp_path / "t", steps=2)
+    for number in (1, 2):
+        resume_recorder(Keep(path, notes={"attempt": number}), run_of(2), steps=2).seal()
+    noted = [(0, CONFIG), (2, {"attempt": 1}), (2, {"attempt": 2})]
+    with open_trace(path) as trace:
+        assert told(trace)[0] == noted
+    data = path.read_bytes()
+    for lost in ([1], [2], [1, 2]):
+        hurt = data
+        for i in lost:
+            hurt = flipped(hurt, bounds_of(data, NOTES)[i][0] + 60)
+        (tmp_path / "hurt").write_bytes(hurt)
+        (tmp_path / "new").unlink(missing_ok=True)
+        assert recover(tmp_path / "hurt", tmp_path / "new").lost_frames == {"NOTES": len(lost)}
+        with open_trace(tmp_path / "new") as trace:
+            assert told(trace)[0] == [row for i, row in enumerate(noted) if i not in lost]
+    rollback_v2(path, 2, tmp_path / "copy")
+    copy = (tmp_path / "copy").read_bytes()
+    for name, whole, i in (("a", data, 1), ("b", copy, 2)):
+        (tmp_path / name).write_bytes(flipped(whole, bounds_of(whole, NOTES)[i][0] + 60))
+    assert recover([tmp_path / "a", tmp_path / "b"], tmp_path / "both").lost_frames == {}
+    with open_trace(tmp_path / "both") as trace:
+        assert sorted(told(trace)[0], key=str) == sorted(noted, key=str)
+
+
 def test_behind_a_lost_step_the_notes_come_first(tmp_path: Path) -> None:
     """The second stretch begins with the KEYFRAME before step 4; the step of the second validation is lost."""
     data = recorded(tmp_path / "t").read_bytes()

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..base.completed_step import VALIDATION
-from .json_value import Plain
 from .v2.errors import InvalidTraceError
 from .v2.format.notes import NotesRecord
 from .v2.read.reader import Trace
@@ -16,7 +15,7 @@ _LOSS = f"{VALIDATION}loss"
 
 
 @dataclass(frozen=True, slots=True)
-class ToldOfRun(Plain):
+class ToldOfRun:
     """It all, as far as it can be read; nothing of it is proven.
 
     `noted` are those of the beginning and of each resumption, behind so many steps; `validations` the figures by the
@@ -68,19 +67,21 @@ class ToldOfRun(Plain):
             named = ", ".join(f"{name.removeprefix(VALIDATION)} {value:.6g}" for name, value in figures.items())
             found["last validation"] = f"{named} behind step {step}"
         if self.notes:
-            found["notes"] = "\n".join(f"{name}: {as_text(value)}" for name, value in self.notes.items())
+            found["notes"] = "\n".join(f"{as_text(name)}: {as_text(value)}" for name, value in self.notes.items())
         for steps, record in self.noted:
             found[f"resumed at {steps}" if steps else "begun"] = f"{readable(record.time)} on {machine(record)}"
         return found
 
 
 def as_text(value: object) -> str:
-    """A value of notes for people: a text as it is, what has parts as JSON.
+    """A value for people: a text as it is, unless a terminal would obey it; what has parts, and the rest, as JSON.
 
-    >>> as_text("digits"), as_text({"width": [64, 10]}), as_text(None)
-    ('digits', '{"width": [64, 10]}', 'null')
+    >>> as_text("digits"), as_text({"width": [64, 10]}), as_text(None), as_text("a\\x1b[2J")
+    ('digits', '{"width": [64, 10]}', 'null', '"a\\\\u001b[2J"')
     """
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return value if value.isprintable() else json.dumps(value)
+    return json.dumps(value)
 
 
 def in_table(value: object) -> str | float | None:
@@ -100,6 +101,8 @@ def readable(time: str) -> str:
 def machine(record: NotesRecord) -> str:
     """A host in a line."""
     host = record.host
-    versions = ", ".join(f"{name} {host[name]}" for name in ("dgrr", "numpy", "numba", "python") if name in host)
-    words = [str(host[name]) for name in ("name", "cpu", "system") if name in host]
+    versions = ", ".join(
+        f"{name} {as_text(host[name])}" for name in ("dgrr", "numpy", "numba", "python") if name in host
+    )
+    words = [as_text(host[name]) for name in ("name", "cpu", "system") if name in host]
     return f"{', '.join(words)}; {versions}" if versions else ", ".join(words)

@@ -12,7 +12,7 @@ from rich.console import RenderableType
 from ...screen.showing import counted, drawn
 from ..file_version import MAGIC, TraceFileError, TruncatedFileError, version_of
 from ..json_value import Plain
-from ..told import ToldOfRun, in_table, readable
+from ..told import ToldOfRun, as_text, in_table, readable
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import VERSION, TensorRole
 from ..v2.read.reader import Trace
@@ -75,7 +75,7 @@ def screen(found: Sequence[Entry], folder: str) -> RenderableType:
     """
     notes = list(dict.fromkeys(name for entry in found for name in entry.notes))
     rows = [_cells(entry, folder, notes) for entry in found]
-    columns = [*_COLUMNS[:_TOLD], *notes, *_COLUMNS[_TOLD:]]
+    columns = [*_COLUMNS[:_TOLD], *map(as_text, notes), *_COLUMNS[_TOLD:]]
     optional = range(_TOLD - 1, _TOLD + len(notes) + 1)
     shown = [i for i in range(len(columns)) if i not in optional or any(row[i] is not None for row in rows)]
     title = f"{folder}: {counted(len(found), 'trace')}"

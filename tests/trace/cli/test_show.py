@@ -136,6 +136,14 @@ def test_validations_and_notes(said: Said, tmp_path: Path) -> None:
     assert '  after 0 steps, notes: {"lr": 0.1, "data": "digits", "layers": [64, 10]}\n' in out
 
 
+def test_notes_are_shown_and_not_obeyed(said: Said, tmp_path: Path) -> None:
+    noted(tmp_path / "run.dgrr", [4.0], notes={"a\x1b[2J": "b\x1b[2J", "c": "two\nlines"}).recorder.seal()
+    for command in (["show", "run.dgrr"], ["ls"], ["inspect", "run.dgrr"]):
+        _, out, _ = said(*command)
+        assert "\x1b" not in out
+        assert "b\\u001b[2J" in out and "two\\nlines" in out
+
+
 def test_a_resumed_run_says_where_and_when(said: Said, tmp_path: Path) -> None:
     run = noted(tmp_path / "run.dgrr", [4.0, 1.0])
     run.recorder.close()

@@ -4,12 +4,14 @@ import json
 import math
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from .constants import NOTES_BYTES
 from .json_marks import check_marks
 from .limits import Limits
 from .schema import canonical_json
+
+NOTES_TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,7 @@ class NotesRecord:
     Attributes:
         notes: of the user, by name.
         host: name, system and processor of the machine, and the versions of what computes, by name.
-        time: of the beginning or of the resumption, by the machine's clock: UTC, as ISO 8601 writes it.
+        time: of the beginning or of the resumption, by the machine's clock, in UTC: `2026-11-26T05:38:47Z`.
     """
 
     notes: dict[str, Any]
@@ -42,7 +44,7 @@ def decode_notes(front: bytes, limits: Limits) -> NotesRecord:
         check_marks(front, limits.json_depth, NOTES_BYTES, NOTES_BYTES)
         told = json.loads(front.decode(), parse_float=_finite, parse_constant=_finite)
         record = _record(told)
-        datetime.fromisoformat(record.time)
+        datetime.strptime(record.time, NOTES_TIME)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ValueError(f"it cannot be read: {error}") from error
     return record

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ....base.computing import versions
 from ....base.notes import Notes
-from ..format.notes import NotesRecord
+from ..format.notes import NOTES_TIME, NotesRecord
 
 
 def describe_environment() -> dict[str, str | int]:
@@ -24,7 +24,7 @@ def noted(notes: Notes, nanoseconds: int) -> NotesRecord:
     """The user's notes, with this machine beside them and a time since 1970."""
     time = datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC)
     host = {"name": platform.node() or "unknown", **describe_environment()}
-    return NotesRecord(dict(notes), host, time.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    return NotesRecord(dict(notes), host, time.strftime(NOTES_TIME))
 
 
 def _processor() -> str:

@@ -79,9 +79,8 @@ def as_text(value: object) -> str:
     >>> as_text("digits"), as_text({"width": [64, 10]}), as_text(None), as_text("a\\x1b[2J")
     ('digits', '{"width": [64, 10]}', 'null', '"a\\\\u001b[2J"')
     """
-    if isinstance(value, str):
-        return value if value.isprintable() else json.dumps(value)
-    return json.dumps(value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if text.isprintable() else json.dumps(value)
 
 
 def in_table(value: object) -> str | float | None:
@@ -101,8 +100,6 @@ def readable(time: str) -> str:
 def machine(record: NotesRecord) -> str:
     """A host in a line."""
     host = record.host
-    versions = ", ".join(
-        f"{name} {as_text(host[name])}" for name in ("dgrr", "numpy", "numba", "python") if name in host
-    )
-    words = [as_text(host[name]) for name in ("name", "cpu", "system") if name in host]
-    return f"{', '.join(words)}; {versions}" if versions else ", ".join(words)
+    words = [as_text(host[key]) for key in ("name", "cpu", "system") if key in host]
+    versions = [f"{key} {as_text(host[key])}" for key in ("dgrr", "numpy", "numba", "python") if key in host]
+    return "; ".join(", ".join(part) for part in (words, versions) if part)

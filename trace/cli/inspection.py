@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import pairwise
-from json import dumps
 from typing import Any
 
 from ...base.ulp import exact
+from ..told import as_text
 from ..v2.errors import NotRecordedError
 from ..v2.read.reader import StepView, Trace
 from .arguments import UsageError
@@ -30,7 +30,7 @@ def trace_lines(trace: Trace) -> list[str]:
     lines += [f"  after {steps} steps, {event.kind}: {event.text}" for steps, event in trace.events()]
     for steps, noted in trace.noted():
         told = {"notes": noted.notes, "host": noted.host, "time": noted.time}
-        lines += [f"  after {steps} steps, {name}: {dumps(value, ensure_ascii=False)}" for name, value in told.items()]
+        lines += [f"  after {steps} steps, {name}: {as_text(value)}" for name, value in told.items()]
     return lines
 
 

@@ -12,6 +12,8 @@ Order: TypeAlias = Literal["chain", "tree"]
 FROZEN = "frozen@1"
 """The rule of params that have no gradient and are never updated; their group has no state and comes last."""
 
+VALIDATION = "validation_"
+"""Begins the names of what is measured on other data than the steps are trained on, such as ``validation_loss``."""
 
 EMA = "ema@1"
 """The rule of running averages of params; their group has state alone, and stands behind those of the params."""

@@ -8,6 +8,7 @@ from os import PathLike
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from .errors import DomainError
+from .notes import Notes, plain_notes
 from .system import FilePath
 
 Mode: TypeAlias = Literal["digest", "grads", "full", "bare"]
@@ -52,8 +53,11 @@ class Keep:
             same machine gives the same bytes.
         salt: the 16 bytes that tell its frames from those of other traces; None: random ones.
         largest_payload: frames of more bytes are written in parts.
+        notes: what you want to find in the trace again, such as ``{"lr": 1e-3, "data": "digits"}``: texts, numbers,
+            booleans, None, and lists and mappings of these, 64 KiB in all; copied. The host, the versions and the time
+            are noted beside them; of an empty mapping these alone. None notes nothing. They are told, not proven.
 
-    Raises DomainError for what is none of these.
+    Raises DomainError for what is none of these, of notes with the name of the entry.
 
     >>> Keep("run.dgrr", record="digest", keyframe_every=100).overwrite
     False
@@ -73,11 +77,14 @@ class Keep:
     created_at: int | None = None
     salt: bytes | None = None
     largest_payload: int = 1 << 26
+    notes: Notes | None = None
 
     def __post_init__(self) -> None:
         for name, kind in _KINDS.items():
             if not kind.has(getattr(self, name)):
                 raise DomainError(f"Keep: argument {name!r}: expected {kind.said}, got {getattr(self, name)!r}")
+        if self.notes is not None:
+            object.__setattr__(self, "notes", plain_notes("Keep: argument 'notes'", self.notes))
 
     @classmethod
     def of(cls, trace: "FilePath | Keep") -> "Keep":

@@ -39,11 +39,11 @@ class Trace(TraceReader):
 
         Args:
             form: "wide", a row for each step: `step`, `loss`, each hyperparameter, `clip_norm` and `clip_scale` if any
-                step was clipped by norm, `micro_batches`, `nonfinite`, each metric (as `metric NAME` where a column has
-                its name), NaN where a step has none; or "long", a row for each number: `step`,
-                `tensor`, `statistic`, `value`. These are, without a tensor, what the wide form has, and then the
-                `norm`, `min`, `max`, `zeros` and `non-finite` elements of each `gradient`, and of the `value` of each
-                tensor after the step, where they are recorded.
+                step was clipped by norm, `micro_batches`, `nonfinite`, each metric and each figure of a validation (as
+                `metric NAME` and `validation NAME` where a column has the name), NaN where a step has none; or "long",
+                a row for each number: `step`, `tensor`, `statistic`, `value`. These are, without a tensor, what the
+                wide form has, and then the `norm`, `min`, `max`, `zeros` and `non-finite` elements of each `gradient`,
+                and of the `value` of each tensor after the step, where they are recorded.
 
         Raises:
             DomainError: another form.

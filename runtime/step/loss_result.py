@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from ...base.completed_step import VALIDATION
 from ...tape import AnyVar, Context, DomainError, GradientError, ShapeError, TapeError, Var
 
 FIGURES = ("step", "epoch", "loss", "lr", "gradient_norm", "seconds")
 """What a fit knows by name besides metrics; with `VALIDATION` before it, what it knows of other data."""
-
-VALIDATION = "validation_"
 
 _FORMS = {True: "(loss, new_state) or (loss, new_state, metrics)", False: "a loss or (loss, metrics)"}
 """What a loss function returns, by whether the model has a state."""

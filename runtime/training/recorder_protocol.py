@@ -5,6 +5,7 @@ The runtime does not import the trace package. The package that writes traces re
 """
 
 import os
+from collections.abc import Mapping
 from importlib.metadata import entry_points
 from os import PathLike
 from typing import Protocol, cast, get_args, runtime_checkable
@@ -44,6 +45,14 @@ class Recorder(Protocol):
 
     def close(self) -> None:
         """Stop without finishing: what was recorded stays readable."""
+
+
+@runtime_checkable
+class ValidationRecorder(Protocol):
+    """A recorder that records validations, too."""
+
+    def validation(self, figures: Mapping[str, float]) -> None:
+        """Record what was measured on other data behind the last step, by name, such as ``validation_loss``."""
 
 
 @runtime_checkable

@@ -1,6 +1,6 @@
 """The trace of one fit: opened before its first step, told of every step, sealed when the fit ends well."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from .recorder_protocol import (
     Recorder,
     RecorderFactory,
     Traced,
+    ValidationRecorder,
     is_taken,
     open_recorder,
     resume_recorder,
@@ -34,6 +35,7 @@ class Journal:
     def __init__(self, trace: Traced | None, *, loaded: int | None, writes: bool = True) -> None:
         self._trace, self._loaded, self._writes = trace, loaded, writes
         self._recorder: Recorder | None = None
+        self._validated: Mapping[str, float] | None = None
         self.launches: LaunchRecorder | None = None
         """What records steps in the launch that does them, if the recorder can."""
 
@@ -46,6 +48,8 @@ class Journal:
         else:
             self._recorder = self._opened(self._trace, step)
         self.launches = self._recorder if isinstance(self._recorder, LaunchRecorder) else None
+        if self._validated is not None:
+            self.validation(self._validated)
 
     @property
     def takes_launches(self) -> bool:
@@ -77,6 +81,16 @@ class Journal:
         """Record the step just done."""
         if self._recorder is not None:
             self._recorder.step(completed(step, number, batch, tape))
+
+    def validation(self, figures: Mapping[str, float]) -> None:
+        """Record what was measured behind the step just done, if the recorder can.
+
+        A run that goes on may begin with one; it is kept until the trace is opened, with the next step or at the end.
+        """
+        if self._recorder is None:
+            self._validated = figures
+        elif isinstance(self._recorder, ValidationRecorder):
+            self._recorder.validation(figures)
 
     def commit(self) -> None:
         """Bring what was recorded to the disk."""

@@ -194,7 +194,8 @@ class Trainer(TrainedArrays):
             steps: how many steps the fit has.
             epochs: how many epochs it has.
             validation: a data set, or batches that can be iterated again, to measure loss and metrics on: after every
-                epoch, with ``training=False`` and without gradients. Of no influence on the run or its trace.
+                epoch, with ``training=False`` and without gradients. Of no influence on the run; its trace has the
+                figures.
             validate_every: validate after so many steps instead.
             gradient_norm: whether to measure the joint norm of the gradients, clipped by value, of every step for the
                 history, which takes time. With ``clip_norm`` it is known anyway.
@@ -380,6 +381,7 @@ class Trainer(TrainedArrays):
     def _validate(self, feed: Feed, validation: FitValidation, check: Callable[[], None]) -> None:
         figures = validation.figures(self._forwards, check)
         self.history.add_validation(figures)
+        self._journal.validation(figures)
         for tell in self._callbacks.on_validation:
             if tell(self, self.steps - 1, figures):
                 feed.stop()

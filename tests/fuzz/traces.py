@@ -58,7 +58,7 @@ def loss_fn(p: Any, batch: Any) -> Any:
 BATCHES = [tuple(np.random.default_rng(k).standard_normal((4, n)).astype(np.float32) for n in (3, 2)) for k in range(4)]
 PARAMS = {"w": np.full((2, 3), 0.25, np.float32), "b": np.zeros(2, np.float32)}
 RUNS: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
-    ({"optimizer": Adam(1e-2), "clip_value": 0.5}, {"ops": "every"}),
+    ({"optimizer": Adam(1e-2), "clip_value": 0.5}, {"ops": "every", "notes": {"lr": 1e-2, "layers": [3, 2]}}),
     ({"optimizer": SGD(0.1, momentum=0.5), "clip_norm": 0.1}, {"record": "digest", "ops": [1]}),
     ({"optimizer": SGD(0.1), "accumulate": 2}, {}),
 )
@@ -70,14 +70,16 @@ def seeds(folder: Path) -> list[bytes]:
     made: list[bytes] = []
     for i, (options, kept) in enumerate(RUNS):
         path = folder / f"seed{i}"
-        Trainer(loss_fn, PARAMS, **options, trace=Keep(path, **kept)).fit(BATCHES, progress=False)
+        Trainer(loss_fn, PARAMS, **options, trace=Keep(path, **kept)).fit(
+            BATCHES, progress=False, validation=BATCHES[:1], validate_every=2
+        )
         made.append(path.read_bytes())
     return made
 
 
 def read_all(trace: Trace) -> None:
     """Everything that a trace offers."""
-    _ = trace.loss, list(trace.events()), trace.keyframe_digests(0)
+    _ = trace.loss, list(trace.events()), trace.noted(), trace.validations(), trace.keyframe_digests(0)
     for view in trace:
         _ = view.hyper, view.state_digests, view.buffer_digests, view.ops(), view.metrics()
         for name in (t.name for t in trace.schema.tensors):

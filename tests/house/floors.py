@@ -10,6 +10,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ".": [["base"], ["screen"], ["tape"], ["runtime"], ["trace"]],
     "base": [
         ["arrays", "computing", "crc32", "errors", "interruption", "kernel_cache", "packages", "printed", "system"],
+        ["notes"],
         ["atomic_file", "completed_step", "diagnosis", "keep", "pytorch_names", "run", "ulp"],
     ],
     "screen": [
@@ -207,7 +208,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["exit_codes"],
         ["file_version", "json_value", "progress"],
         ["v1", "v2"],
-        ["diagnosed", "replaying"],
+        ["diagnosed", "replaying", "told"],
         ["comparing", "exporting"],
         ["auditing", "frameworks", "golden", "report", "showing", "trace"],
         ["cli"],
@@ -265,7 +266,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["constants", "limits"],
         ["digest", "frame", "schema"],
         ["header", "json_marks"],
-        ["layout", "nodes", "schema_json"],
+        ["layout", "nodes", "notes", "schema_json"],
         ["fields"],
         ["frame_type"],
         ["step"],

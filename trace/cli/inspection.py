@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from ...base.ulp import exact
+from ..told import as_text
 from ..v2.errors import NotRecordedError
 from ..v2.read.reader import StepView, TraceReader
 from .arguments import UsageError
@@ -27,6 +28,9 @@ def trace_lines(trace: TraceReader) -> list[str]:
         f"  {spec.role.name.lower():<6} {spec.dtype:<4} {spec.shape!s:<16} {spec.name}" for spec in trace.schema.tensors
     ]
     lines += [f"  after {steps} steps, {event.kind}: {event.text}" for steps, event in trace.events()]
+    for steps, noted in trace.noted():
+        told = {"notes": noted.notes, "host": noted.host, "time": noted.time}
+        lines += [f"  after {steps} steps, {name}: {as_text(value)}" for name, value in told.items()]
     return lines
 
 
@@ -56,6 +60,7 @@ def trace_dict(trace: TraceReader) -> dict[str, Any]:
         ],
         "keyframes": trace.keyframes,
         "events": [{"steps": steps, "kind": event.kind, "text": event.text} for steps, event in trace.events()],
+        "noted": [{"steps": steps, **asdict(noted)} for steps, noted in trace.noted()],
     }
 
 
@@ -76,7 +81,8 @@ def step_of(trace: TraceReader, step: int) -> StepView:
 def step_lines(trace: TraceReader, view: StepView) -> list[str]:
     """Everything that is recorded of a step."""
     lines = [f"{trace.path}: step {view.step}", f"  loss {exact(view.loss)}"]
-    lines += [f"  metric {name} {value!r} ({value.hex()})" for name, value in view.metrics().items()]
+    for what, figures in (("metric", view.metrics()), ("validation", view.validation())):
+        lines += [f"  {what} {name} {value!r} ({value.hex()})" for name, value in figures.items()]
     lines += [f"  {name} {value!r} ({value.hex()})" for name, value in view.hyper.items()]
     lines += [f"  correction {value!r} ({value.hex()})" for value in view.corrections]
     if view.clip is not None:
@@ -99,6 +105,7 @@ def step_dict(view: StepView) -> dict[str, Any]:
         "step": view.step,
         "loss": view.loss,
         "metrics": {},
+        "validation": {},
         "hyper": view.hyper,
         "corrections": view.corrections,
         "clip": None if view.clip is None else {"threshold": view.clip[0], "scale": view.clip[1]},

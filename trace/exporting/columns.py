@@ -31,8 +31,9 @@ def wide(trace: TraceReader) -> Columns:
     """A row for each step: its loss, its hyperparameters and what else it was told.
 
     Columns: `step`; `loss`; each hyperparameter, as a step's `hyper` calls it; `clip_norm` and `clip_scale`, NaN where
-    gradients were not clipped by norm, if any step was; `micro_batches`; `nonfinite`; each metric, NaN where a step has
-    none, as `metric NAME` where its name is one of those before.
+    gradients were not clipped by norm, if any step was; `micro_batches`; `nonfinite`; each metric, and each figure of a
+    validation in the row of the step that it stands behind, NaN where there is none, as `metric NAME` and `validation
+    NAME` where the name is one of those before.
     """
     rows = [(v.step, float(v.loss), v.hyper, v.clip, v.micro_batches, v.nonfinite) for v in trace]
     steps, losses, hyper, clips, together, nonfinite = zip(*rows, strict=True) if rows else ((),) * 6
@@ -47,8 +48,11 @@ def wide(trace: TraceReader) -> Columns:
         columns["clip_norm"], columns["clip_scale"] = np.array(known, np.float64).T.copy()
     columns["micro_batches"] = np.array(together, np.int64)
     columns["nonfinite"] = np.array(nonfinite, np.bool_)
-    metrics = by_name([view.metrics() for view in trace])
-    return columns | {f"metric {n}" if n in columns else n: array for n, array in metrics.items()}
+    validations = trace.validations()
+    figures = {"metric": [view.metrics() for view in trace], "validation": [validations.get(i, {}) for i in steps]}
+    for what, told in figures.items():
+        columns |= {f"{what} {name}" if name in columns else name: array for name, array in by_name(told).items()}
+    return columns
 
 
 def by_name(rows: Sequence[Mapping[str, float]]) -> dict[str, Array]:

@@ -33,7 +33,7 @@ def export(trace: TraceLike, path: FilePath, format: Format, *, form: Form = "wi
         format: "csv": numbers in as many digits as tell them, nothing where there is no tensor; "json": a list with an
             object for each row, `"nan"`, `"inf"` and `"-inf"` as texts; "parquet", by pyarrow (extra `arrow`);
             "tensorboard": a scalar for each number of a step, by tensorboardX (extra `tensorboard`), as float32, which
-            is all that TensorBoard has.
+            is all that TensorBoard has; none for NaN, but of a loss.
         form: "wide", a row for each step, or "long", a row for each number of each tensor.
 
     Raises:
@@ -119,6 +119,8 @@ def _write_events(trace: TraceReader, folder: Path, form: Form) -> None:
         writer = record_writer(file.name)
         writer.write(event(wall_time=seconds, file_version="brain.Event:2").SerializeToString())
         for step, tag, value in _scalars(trace, form):
+            if value != value and tag != "loss":  # there is none
+                continue
             told = event(wall_time=seconds, step=step, summary=summary.scalar(tag, value))
             writer.write(told.SerializeToString())
         writer.close()

@@ -74,6 +74,7 @@ class Origin:
         self.loss_fn, self.step, self.seed = loss_fn, view.step, trace.header.seed
         self.digest: Digest = trace.header.algorithm.word
         self.parent = Parent(trace.root, view.step)
+        self.notes = trace.notes if trace.noted() else None
         self._trace, self._view, self._ahead, self._rules = trace, view, ahead, rules
         self._groups = [group for group in trace.schema.rules if group.rule not in (EMA, FROZEN)]
         self._together = view.micro_batches
@@ -147,7 +148,7 @@ def continue_from(
         losses = [runner(batch) for batch in every]
     else:
         run = replace(runner.step.as_run(), parent=origin.parent)
-        recorder = open_recorder(Keep(trace, record=record, digest=origin.digest), run)
+        recorder = open_recorder(Keep(trace, record=record, digest=origin.digest, notes=origin.notes), run)
         losses = _recorded(runner, recorder, every, origin.step)
     runner.require_same()
     ended = runner.step.state_dict()

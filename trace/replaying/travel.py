@@ -117,7 +117,7 @@ class PastStep:
             hyper: hyperparameters of the run's own rule that are to be other ones, by their names in a step's `hyper`,
                 such as `lr`, and `lr#1` of the second group.
             trace: where to record them, a new path: steps count from 0 there; header and an EVENT `continue` say which
-                step of which trace they go on from.
+                step of which trace they go on from, and its notes are taken over as they are.
             loss_fn: None: that of the run, as it was given to `at`.
             batches: from this step on, iterated again when they end; None: those of the run.
             mode: how steps run, as for `Trainer`.

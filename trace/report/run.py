@@ -19,6 +19,7 @@ from ..replaying.execution import Batches, LossFn
 from ..replaying.recomputed import RunMode
 from ..replaying.replay_state import Rules
 from ..replaying.travel import RebuildError, at
+from ..told import ToldOfRun, in_table, machine, readable
 from ..v2.check.report import Report
 from ..v2.errors import InvalidTraceError, NotRecordedError
 from ..v2.read.reader import StepView, TraceReader
@@ -47,6 +48,17 @@ class PageRun:
     notes: list[str] = field(default_factory=list[str])
     graph: dict[str, Any] | None = None
     rebuilt: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    told: ToldOfRun = field(default_factory=ToldOfRun)
+
+    @property
+    def validations(self) -> dict[str, tuple[Array, Array]]:
+        """Figure of a validation → the steps behind which it was measured, and its values."""
+        rows = {step: figures for step, figures in self.told.validations.items() if step < len(self.losses)}
+        found = dict[str, tuple[Array, Array]]()
+        for name in dict.fromkeys(name for figures in rows.values() for name in figures):
+            having = {step: figures[name] for step, figures in rows.items() if name in figures}
+            found[name] = np.array(list(having), np.uint32), np.array(list(having.values()), np.float64)
+        return found
 
     def packed(self, pack: Pack) -> dict[str, Any]:
         """All of it as the page has it."""
@@ -74,6 +86,10 @@ class PageRun:
             "loss_dtype": self.losses.dtype.name,
             "hyper": {name: pack.series(values) for name, values in self.hyper.items()},
             "metrics": {name: pack.series(values) for name, values in self.metrics.items()},
+            "validations": {n: {"xs": pack.add(xs), "ys": pack.add(ys)} for n, (xs, ys) in self.validations.items()},
+            "best_validation": [self.told.best, self.told.best_loss],
+            "told_notes": {name: in_table(value) for name, value in self.told.notes.items()},
+            "noted": [[steps, readable(noted.time), machine(noted)] for steps, noted in self.told.noted],
             "nonfinite": self.nonfinite,
             "figures": self.tensors.packed(pack),
             "graph": self.graph,
@@ -137,6 +153,7 @@ def collected(
         tensors,
         [*steps.notes, *(f"worth a look: {finding}" for finding in diagnosed(trace))],
         recorded_graph(trace, len(views.losses)),
+        told=ToldOfRun.of(trace),
     )
     if make_run is not None:
         _rebuild(run, make_run, rules, mode, _worth(run) if rebuild is None else rebuild)

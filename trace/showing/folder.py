@@ -1,8 +1,8 @@
-"""The traces of a folder, one line each."""
+"""Several traces, such as those of a folder, one line each."""
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from rich.console import RenderableType
 from ...screen.showing import counted, drawn
 from ..file_version import MAGIC, TraceFileError, TruncatedFileError, version_of
 from ..json_value import Plain
+from ..told import ToldOfRun, as_text, in_table, readable
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import VERSION, TensorRole
 from ..v2.read.reader import TraceReader
@@ -36,6 +37,10 @@ class Entry(Plain):
     steps: int | None = None
     last_loss: Any = None
     state_root: str | None = None
+    best_validation_loss: float | None = None
+    best_validation_step: int | None = None
+    notes: dict[str, Any] = field(default_factory=dict[str, Any])
+    begun: str | None = None
 
 
 def entries(folder: str, *, recursive: bool = False) -> list[Entry]:
@@ -64,20 +69,42 @@ def entry(path: str) -> Entry:
 
 
 def screen(found: Sequence[Entry], folder: str) -> RenderableType:
-    """All of them for a rich console."""
-    columns = ("trace", "parameters", "rules", "steps", "last loss", "state root", "state")
-    rows = [(os.path.relpath(entry.path, folder), *_cells(entry)) for entry in found]
-    return drawn(f"{folder}: {counted(len(found), 'trace')}", columns, rows)
+    """All of them for a rich console, by their paths in a folder: a row for each run, a column for each figure.
+
+    Of what runs tell of themselves only that has columns which some run tells.
+    """
+    notes = list(dict.fromkeys(name for entry in found for name in entry.notes))
+    rows = [_cells(entry, folder, notes) for entry in found]
+    columns = [*_COLUMNS[:_TOLD], *map(as_text, notes), *_COLUMNS[_TOLD:]]
+    optional = range(_TOLD - 1, _TOLD + len(notes) + 1)
+    shown = [i for i in range(len(columns)) if i not in optional or any(row[i] is not None for row in rows)]
+    title = f"{folder}: {counted(len(found), 'trace')}"
+    return drawn(title, [columns[i] for i in shown], [[row[i] for i in shown] for row in rows])
 
 
-def _cells(entry: Entry) -> tuple[object, ...]:
-    loss = None if entry.last_loss is None else float(entry.last_loss)
-    root = None if entry.state_root is None else entry.state_root[:_DIGITS]
-    return entry.parameters, ", ".join(entry.rules) or None, entry.steps, loss, root, entry.state
+_COLUMNS = ("trace", "parameters", "rules", "steps", "last loss", "best validation", "begun", "state root", "state")
+_TOLD = _COLUMNS.index("begun")
+"""Where the notes stand."""
+
+
+def _cells(entry: Entry, folder: str, notes: Sequence[str]) -> list[object]:
+    """The cells of a run, of its notes those that any run has."""
+    return [
+        os.path.relpath(entry.path, folder),
+        entry.parameters,
+        ", ".join(entry.rules) or None,
+        entry.steps,
+        None if entry.last_loss is None else float(entry.last_loss),
+        entry.best_validation_loss,
+        *[in_table(entry.notes.get(name)) for name in notes],
+        None if entry.begun is None else readable(entry.begun),
+        None if entry.state_root is None else entry.state_root[:_DIGITS],
+        entry.state,
+    ]
 
 
 def _of_trace(path: str, trace: TraceReader) -> Entry:
-    params = [spec for spec in trace.schema.tensors if spec.role is TensorRole.PARAM]
+    params, told = [spec for spec in trace.schema.tensors if spec.role is TensorRole.PARAM], ToldOfRun.of(trace)
     return Entry(
         path=path,
         state=state_of(trace),
@@ -88,6 +115,10 @@ def _of_trace(path: str, trace: TraceReader) -> Entry:
         steps=len(trace),
         last_loss=trace[-1].loss if len(trace) else None,
         state_root=last_root(trace),
+        best_validation_loss=told.best_loss,
+        best_validation_step=told.best,
+        notes=told.notes,
+        begun=told.begun,
     )
 
 

@@ -16,6 +16,7 @@ from ...screen.showing import counted, drawn, facts_grid, rate, size
 from ..diagnosed import diagnosed
 from ..json_value import json_value
 from ..replaying.validate import validate
+from ..told import ToldOfRun
 from ..v2.check.report import Report
 from ..v2.errors import InvalidTraceError, NotRecordedError, UnsealedTraceWarning
 from ..v2.format.constants import TensorRole
@@ -51,6 +52,8 @@ class RunOverview:
     """The last one that is recorded."""
     metrics: dict[str, float] = field(default_factory=dict[str, float])
     """Of the last step."""
+    told: ToldOfRun = field(default_factory=ToldOfRun)
+    """Notes, hosts and times, and validations."""
     gradients: tuple[GradientFigures, ...] = ()
     seen: int = 0
     """Steps whose gradients were read."""
@@ -101,6 +104,9 @@ class RunOverview:
             "curve": {"steps": places, "losses": [self.losses[i] for i in places]},
             "steps_per_second": self.speed,
             "metrics": self.metrics,
+            "validations": [{"step": step, "figures": found} for step, found in self.told.validations.items()],
+            "notes": self.told.notes,
+            "noted": [{"steps": steps, "host": record.host, "time": record.time} for steps, record in self.told.noted],
             "gradients": self.gradients,
             "findings": self.findings,
             "state_root": self.state_root,
@@ -133,6 +139,7 @@ class RunOverview:
             found["metrics"] = (
                 f"{', '.join(f'{name} {value:.6g}' for name, value in self.metrics.items())}, at the last step"
             )
+        found |= self.told.facts()
         if self.speed is not None:
             found["speed"] = f"{rate(self.speed, 1.0)} on average, by the times of the file"
         found["model"] = self.model
@@ -219,6 +226,7 @@ def of_trace(trace: TraceReader) -> RunOverview:
         speed=speed(trace),
         state_root=last_root(trace),
         metrics=_last_metrics(trace),
+        told=ToldOfRun.of(trace),
     )
 
 

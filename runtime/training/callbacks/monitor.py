@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from math import isnan
 from typing import Any, Literal
 
+from ....base.completed_step import VALIDATION
 from ....tape import DomainError
-from ...step.loss_result import VALIDATION
 from ..trainer import Trainer
 from .callback import Callback
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self, cast
 
+from ....base.completed_step import VALIDATION
 from ....tape import DomainError
 from ...data import Dataset, Epochs
-from ...step.loss_result import VALIDATION
 from ..batch_stream import require_batches
 from .evaluate import measured
 from .forwards import Forwards

@@ -1,4 +1,4 @@
-"""Validation: when it comes, what it gives, and that neither the training nor its trace can tell."""
+"""Validation: when it comes, what it gives, that the training cannot tell, and that its trace has the figures."""
 
 import os
 import signal
@@ -103,7 +103,7 @@ def test_the_steps_are_counted_from_the_beginning_of_the_run() -> None:
 
 @pytest.mark.parametrize("mode", ["eager", "replay"])
 @pytest.mark.parametrize("recipe", [{}, {"accumulate": 2, "clip_norm": 0.1}], ids=str)
-def test_neither_training_nor_trace_can_tell(tmp_path: Path, mode: str, recipe: dict[str, Any]) -> None:
+def test_neither_training_nor_state_chain_can_tell(tmp_path: Path, mode: str, recipe: dict[str, Any]) -> None:
     batches = DATA.batches(5, seed=3)
     told: list[Any] = []
     for name, options in {"with": {"validation": OTHER.batches(3), "validate_every": 1}, "without": {}}.items():
@@ -115,6 +115,115 @@ def test_neither_training_nor_trace_can_tell(tmp_path: Path, mode: str, recipe: 
             )
     assert told[0] == told[1]
     assert replay(tmp_path / "with", loss_fn=loss_fn, batches=batches).verdict is Verdict.OK
+
+
+def validations(path: Path) -> dict[int, dict[str, float]]:
+    with open_trace(path) as trace:
+        return trace.validations()
+
+
+@pytest.mark.parametrize("mode", ["eager", "replay"])
+@pytest.mark.parametrize("every", [None, 1, 3])
+def test_the_trace_has_the_figures(tmp_path: Path, mode: Any, every: int | None) -> None:
+    noted = Noted()
+    trainer = new_trainer(mode=mode, trace=tmp_path / "t", callbacks=[noted])
+    trainer.fit(DATA.batches(6, seed=3), epochs=2, validation=OTHER, validate_every=every)
+    assert validations(tmp_path / "t") == dict(noted.calls)
+    assert len(noted.calls) == {None: 2, 1: 8, 3: 2}[every]
+
+
+def test_a_second_fit_and_one_from_a_checkpoint_go_on_in_the_trace(tmp_path: Path) -> None:
+    noted = Noted()
+    trainer = new_trainer(trace=tmp_path / "t", callbacks=[noted])
+    trainer.fit(DATA.batches(6, seed=3), validation=OTHER)
+    trainer.fit(DATA.batches(6, seed=3), validation=OTHER)
+    trainer.save(tmp_path / "c")
+    loaded = new_trainer(trace=tmp_path / "t", callbacks=[noted], checkpoint=tmp_path / "c")
+    loaded.load(tmp_path / "c")
+    loaded.fit(DATA.batches(6, seed=3), validation=OTHER)
+    assert validations(tmp_path / "t") == dict(noted.calls)
+    assert [step for step, _ in noted.calls] == [3, 7, 11]
+
+
+def test_a_run_that_died_before_the_validation_of_an_epoch_has_it_once(tmp_path: Path) -> None:
+    """The checkpoint of the epoch's last step is saved before the epoch is validated."""
+    options: dict[str, Any] = {"checkpoint": tmp_path / "c", "checkpoint_every": 4}
+
+    def dies(trainer: Trainer, step: int, figures: Any) -> None:
+        if step == 7:
+            raise KeyboardInterrupt
+
+    class Dies(Callback):
+        on_validation = staticmethod(dies)
+
+    with pytest.raises(KeyboardInterrupt):
+        new_trainer(trace=tmp_path / "t", callbacks=[Dies()], **options).fit(
+            DATA.batches(6, seed=3), epochs=3, validation=OTHER
+        )
+    for _ in range(2):  # the second time it is finished, and stays as it is
+        noted = Noted()
+        trainer = new_trainer(trace=tmp_path / "t", callbacks=[noted], **options)
+        trainer.load(tmp_path / "c")
+        trainer.fit(DATA.batches(6, seed=3), epochs=3, validation=OTHER)
+        data = (tmp_path / "t").read_bytes()
+        assert sorted(validations(tmp_path / "t")) == [3, 7, 11]
+    assert [step for step, _ in noted.calls] == [11]
+    assert data == (tmp_path / "t").read_bytes()
+    new_trainer(trace=tmp_path / "whole").fit(DATA.batches(6, seed=3), epochs=3, validation=OTHER)
+    assert validations(tmp_path / "t") == validations(tmp_path / "whole")
+
+
+def test_a_validation_with_which_a_run_goes_on_waits_for_the_trace(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"checkpoint": tmp_path / "c", "checkpoint_every": 4}
+
+    class Dies(Callback):
+        def on_step(self, trainer: Trainer, step: int, loss: float) -> None:
+            if step == 4:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        new_trainer(trace=tmp_path / "t", callbacks=[Dies()], **options).fit(
+            DATA.batches(6, seed=3), epochs=2, validation=None
+        )
+    trainer = new_trainer(trace=tmp_path / "t", **options)
+    trainer.load(tmp_path / "c")
+    trainer.fit(DATA.batches(6, seed=3), epochs=2, validation=OTHER)
+    assert sorted(validations(tmp_path / "t")) == [3, 7]
+
+
+class Quiet:
+    """A recorder that was written before validations were recorded."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def wants_tape(self, step: int) -> bool:
+        return False
+
+    def step(self, done: Any) -> None:
+        self.steps += 1
+
+    def commit(self) -> None: ...
+
+    def seal(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Heard(Quiet):
+    def __init__(self) -> None:
+        super().__init__()
+        self.figures = list[Any]()
+
+    def validation(self, figures: Any) -> None:
+        self.figures.append((self.steps - 1, dict(figures)))
+
+
+def test_recorders_are_told_if_they_take_it() -> None:
+    quiet, heard, noted = Quiet(), Heard(), Noted()
+    new_trainer(trace=quiet).fit(DATA.batches(6, seed=3), epochs=2, validation=OTHER)
+    new_trainer(trace=heard, callbacks=[noted]).fit(DATA.batches(6, seed=3), epochs=2, validation=OTHER)
+    assert (quiet.steps, heard.figures) == (8, noted.calls)
 
 
 def test_the_batches_that_are_trained_on_may_be_validated_on() -> None:

@@ -74,6 +74,11 @@ def train_with_a_parameter_too_many(trace):
     Trainer(loss_fn, {**PARAMS, "forgotten": np.ones(3)}, SGD(0.1), trace=trace).fit(BATCHES, epochs=2)
 
 
+def train_with_notes(trace):
+    trace = Keep(trace, notes={"lr": 0.1, "layers": [2, 3], "data": "digits"})
+    Trainer(loss_fn, PARAMS, SGD(0.1), trace=trace).fit(BATCHES, epochs=2, validation=BATCHES)
+
+
 def train_on_other_ops(trace):
     options = {"trace": Keep(trace, ops="first"), "clip_norm": 0.5}
     Trainer(lambda p, x: (p["w"] * x * 2).sum(), PARAMS, SGD(0.1), **options).fit(BATCHES, steps=4)
@@ -111,6 +116,11 @@ ANSWERS = [
     ("show cut.dgrr", 0),
     ("show remarked.dgrr", 0),
     ("show golden.dgrr --follow", 0),
+    ("show noted.dgrr", 0),
+    ("show noted.dgrr run.dgrr cut.dgrr v1", 0),
+    ("show noted.dgrr missing", 2),
+    ("show --follow noted.dgrr run.dgrr", 1),
+    ("inspect noted.dgrr --step 2", 0),
     ("show v1", 1),
     ("show there", 3),
     ("show missing", 2),
@@ -211,6 +221,7 @@ def files(folder: Path, record_run: RecordRun, monkeypatch: pytest.MonkeyPatch) 
         model = importlib.import_module("model_of_json")
         model.train("mine.dgrr")
         model.train_on_other_ops("ops.dgrr")
+        model.train_with_notes("noted.dgrr")
         model.train_with_a_parameter_too_many("remarked.dgrr")
         for command in (
             "train --steps 3 --out v1",
@@ -264,6 +275,7 @@ def _kept_from_it(command: str) -> bool:
         "demo --epochs 1 --out there",
         "show there",
         "show missing",
+        "show noted.dgrr missing",
         "ls missing",
         "validate there",
         "validate short",

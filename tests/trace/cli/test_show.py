@@ -21,7 +21,7 @@ from dgrr.trace.showing.follow import follow
 from dgrr.trace.showing.overview import RunOverview
 from dgrr.trace.v2.repair.forge import flip_bit
 
-from ...keeping import recorder_of
+from ...keeping import recorder_of, resumed
 
 RecordRun = Callable[..., Path]
 Said = Callable[..., tuple[int, str, str]]
@@ -104,6 +104,87 @@ def test_metrics_of_the_last_step(said: Said, tmp_path: Path) -> None:
     assert told == {"accuracy": 2 / 3, "hits": 12.0}
     code, out, _ = said("inspect", "run.dgrr", "--step", "0")
     assert (code, "  metric accuracy 0.25 (0x1.0000000000000p-2)\n" in out) == (0, True)
+
+
+CONFIG: dict[str, Any] = {"lr": 0.1, "data": "digits", "layers": [64, 10]}
+
+
+def noted(path: Path, losses: list[float], **options: Any) -> Running:
+    """A run with notes, measured on other data behind every second step."""
+    run = Running(path, losses, **({"notes": CONFIG, "created_at": 10**18} | options))
+    for k, loss in enumerate(losses):
+        run.on()
+        if k % 2:
+            run.recorder.validation({"validation_loss": loss / 2, "validation_acc": 0.25 * k})
+    return run
+
+
+def test_validations_and_notes(said: Said, tmp_path: Path) -> None:
+    noted(tmp_path / "run.dgrr", [4.0, 1.0, 2.0, 3.0]).recorder.seal()
+    _, out, _ = said("show", "run.dgrr")
+    assert "\nbest validation  loss 0.5 behind step 1\n" in out
+    assert "\nlast validation  loss 1.5, acc 0.75 behind step 3\n" in out
+    assert "notes            lr: 0.1\n                 data: digits\n                 layers: [64, 10]\n" in out
+    assert re.search(r"^begun            2001-09-09 01:46:40 UTC on .+; dgrr .+, numpy .+, numba .+, python", out, re.M)
+    run = json.loads(said("show", "run.dgrr", "--json")[1])["result"]["run"]
+    assert run["notes"] == CONFIG
+    assert [row["step"] for row in run["validations"]] == [1, 3]
+    assert run["noted"][0]["time"] == "2001-09-09T01:46:40Z"
+    _, out, _ = said("inspect", "run.dgrr", "--step", "3")
+    assert "  validation validation_acc 0.75 (0x1.8000000000000p-1)\n" in out
+    _, out, _ = said("inspect", "run.dgrr")
+    assert '  after 0 steps, notes: {"lr": 0.1, "data": "digits", "layers": [64, 10]}\n' in out
+
+
+def test_notes_are_shown_and_not_obeyed(said: Said, tmp_path: Path) -> None:
+    noted(tmp_path / "run.dgrr", [4.0], notes={"a\x1b[2J": "b\x1b[2J", "c": "two\nlines"}).recorder.seal()
+    for command in (["show", "run.dgrr"], ["ls"], ["inspect", "run.dgrr"]):
+        _, out, _ = said(*command)
+        assert "\x1b" not in out
+        assert "b\\u001b[2J" in out and "two\\nlines" in out
+
+
+def test_a_resumed_run_says_where_and_when(said: Said, tmp_path: Path) -> None:
+    run = noted(tmp_path / "run.dgrr", [4.0, 1.0])
+    run.recorder.close()
+    law = {"rule": run.rule.rule, "hyperparameters": list(run.rule.hyperparameters()), "numerics": NUMERICS}
+    options: Any = {**law, "params": run.params, "state": run.state, "record": "grads", "notes": {"lr": 0.2}}
+    resumed(tmp_path / "run.dgrr", steps=2, **options).seal()
+    _, out, _ = said("show", "run.dgrr")
+    assert "notes            lr: 0.2\n" in out
+    assert re.search(r"^begun            2001-09-09 .*\nresumed at 2     20[2-9]\d-", out, re.M)
+
+
+def test_several_runs_are_a_table(said: Said, tmp_path: Path) -> None:
+    """A column for each note that any has, and none for what no run tells."""
+    noted(tmp_path / "one.dgrr", [4.0, 1.0, 2.0]).recorder.seal()
+    noted(tmp_path / "two.dgrr", [4.0, 3.0], notes={"lr": 0.2, "steps": "few"}).recorder.seal()
+    recorded(tmp_path / "bare.dgrr", [5.0]).recorder.seal()
+    code, out, err = said("show", "one.dgrr", "two.dgrr", "bare.dgrr")
+    assert (code, err) == (0, "")
+    title, _, head, *rows = out.splitlines()
+    assert title == ".: 3 traces"
+    columns = ["trace", "parameters", "rules", "steps", "last loss", "best validation"]
+    columns += [*CONFIG, "steps", "begun", "state root", "state"]
+    assert [name.strip() for name in head.strip("┃").split("┃")] == columns
+    told = [row for line in rows if (row := cells(line))]
+    assert [row[:5] for row in told] == [
+        ["one.dgrr", "5", "sgd@1", "3", "2"],
+        ["two.dgrr", "5", "sgd@1", "2", "3"],
+        ["bare.dgrr", "5", "sgd@1", "1", "5"],
+    ]
+    assert [row[5:-2] for row in told] == [
+        ["0.5", "0.1", "digits", "[64, 10]", "-", "2001-09-09 01:46:40 UTC"],
+        ["1.5", "0.2", "-", "-", "few", "2001-09-09 01:46:40 UTC"],
+        ["-", "-", "-", "-", "-", "-"],
+    ]
+    assert said("ls")[1].splitlines()[2] == head
+    assert "validation" not in said("show", "bare.dgrr", "bare.dgrr")[1]
+    runs = json.loads(said("show", "one.dgrr", "bare.dgrr", "--json")[1])["result"]["runs"]
+    assert [run["best_validation_loss"] for run in runs] == [0.5, None]
+    assert said("show", "one.dgrr", "none.dgrr")[0] == 2
+    code, _, err = said("show", "-f", "one.dgrr", "bare.dgrr")
+    assert (code, err) == (1, "dgrr: argument --follow: one run is followed at a time\n")
 
 
 def test_gradients_that_are_not_finite_come_first(said: Said, tmp_path: Path) -> None:

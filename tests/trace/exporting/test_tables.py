@@ -65,6 +65,22 @@ def test_metrics_are_columns(tmp_path: Path) -> None:
     ]
 
 
+def test_validations_are_columns(tmp_path: Path) -> None:
+    """In the row of the step that they stand behind; of a column's name, said to be of a validation."""
+    run: dict[str, Any] = {"rule": "sgd@1", "hyperparameters": ["lr"], "numerics": NUMERICS, "state": {}}
+    told: dict[str, Any] = {"hyper": {"lr": 0.5}, "grads": {}, "params": {}, "state": {}, "batch": np.ones(1)}
+    with recorder_of(tmp_path / "t", params={}, **run) as recorder:
+        for step in range(3):
+            recorder.step(CompletedStep(step=step, loss=np.array(1.0), **told))
+            if step:
+                recorder.validation({"validation_loss": 0.5 * step, "lr": 7.0})
+    export(tmp_path / "t", tmp_path / "wide.csv", "csv")
+    found = rows_of(tmp_path / "wide.csv")
+    assert [*found[0]][-3:] == ["nonfinite", "validation_loss", "validation lr"]
+    assert [row["validation_loss"] for row in found] == ["nan", "0.5", "1.0"]
+    assert [row["validation lr"] for row in found] == ["nan", "7.0", "7.0"]
+
+
 def test_a_row_for_each_number(record_run: RecordRun, tmp_path: Path) -> None:
     path = record_run(record="full")
     export(path, tmp_path / "long.csv", "csv", form="long")

@@ -67,6 +67,16 @@ def test_with_nothing_changed_it_is_the_run(tmp_path: Path, options: dict[str, A
     assert (tmp_path / "run").read_bytes() == before
 
 
+def test_the_notes_of_the_run_are_taken_over(tmp_path: Path) -> None:
+    train(tmp_path / "run", notes={"lr": 0.05, "data": "made up"}, created_at=0)
+    past = at(tmp_path / "run", 6, loss_fn, batches())
+    past.continue_with(SGD(0.1), steps=1, trace=tmp_path / "child")
+    with open_trace(tmp_path / "child") as trace:
+        ((steps, noted),) = trace.noted()
+        assert (steps, noted.notes) == (0, {"lr": 0.05, "data": "made up"})
+        assert noted.time > "2020"  # of the child, not of the run
+
+
 def test_captured_and_eager_children_are_the_same(tmp_path: Path) -> None:
     train(tmp_path / "run")
     past = at(tmp_path / "run", 6, loss_fn, batches())

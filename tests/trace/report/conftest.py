@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime import Adam, Trainer, data
+from dgrr.runtime import Adam, Keep, Trainer, data
 from dgrr.runtime.optim import StepDecay
 from dgrr.tape import NUMERICS, AnyVar, nn, ops
 from dgrr.trace import CompletedStep
@@ -15,7 +15,8 @@ from dgrr.trace import CompletedStep
 from ...keeping import kept, recorder_of
 
 MODEL = nn.Sequential(nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
-TRAIN, _ = data.digits()
+TRAIN, TEST = data.digits()
+OTHERS = TEST.batches(256)
 STEPS = 40
 PART = 25
 """The first step at which the two digits runs differ."""
@@ -54,6 +55,20 @@ def digits(folder: Path) -> Path:
 def other_digits(folder: Path) -> Path:
     """The same up to step 24; then the rate is another."""
     return _digits(folder / "other.dgrr", 0.1)
+
+
+NOTES: dict[str, Any] = {"lr": 0.01, "decay": 0.5, "data": "digits", "layers": [16, 10]}
+
+
+@pytest.fixture(scope="session")
+def noted(folder: Path) -> Path:
+    """The run of `digits`, with notes, validated after every tenth step."""
+    path = folder / "noted.dgrr"
+    rule = Adam(StepDecay(0.01, every=PART, factor=0.5))
+    keep = Keep(path, notes=NOTES, created_at=10**18)
+    trainer = Trainer(loss_fn, MODEL.init(0), rule, seed=0, trace=keep)
+    trainer.fit(model_run()[1], steps=STEPS, validation=OTHERS, validate_every=10)
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -294,6 +294,28 @@ def test_metrics_have_charts_of_their_own(browser: Browser, one: Path, digits: P
         assert f"{trace.metrics(-1)['accuracy']:.6g}" in text(browser, "#rates")
 
 
+def test_validations_and_notes_are_shown(browser: Browser, noted: Path, digits: Path, folder: Path) -> None:
+    write_report([noted, digits], folder / "noted-page.html")
+    browser.open(folder / "noted-page.html")
+    see(browser, "loss")
+    with open_trace(noted) as trace:
+        validations = trace.validations()
+    at_step(browser, STEPS - 1)
+    legend = text(browser, "#loss .legend")
+    assert "A · noted.dgrr validation_loss" in legend
+    assert f"{validations[39]['validation_loss']:.6g}" in legend
+    browser.js("const s = document.getElementById('slider'); s.value = 25; s.dispatchEvent(new Event('input'))")
+    at_step(browser, 25)
+    assert f"{validations[19]['validation_loss']:.6g}" in text(browser, "#loss .legend")  # up to the next
+    first, second = rows(browser, "summary")
+    assert first[0] == "A · noted.dgrr"
+    assert first[-5:] == ["0.01", "0.5", "digits", "[16, 10]", "2001-09-09 01:46:40 UTC"]
+    assert second[3:] == ["–"] * 7
+    see(browser, "about")
+    told = text(browser, "#about")
+    assert "Notes" in told and "layers\n[16, 10]" in told and "begun\n2001-09-09 01:46:40 UTC on" in told
+
+
 def test_a_table_is_sorted_and_searched(browser: Browser, one: Path) -> None:
     browser.open(one)
     see(browser, "tensors")

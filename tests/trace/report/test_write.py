@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, Trainer
-from dgrr.trace import Verdict, at, open_trace, state_after, write_report
+from dgrr.tape import NUMERICS
+from dgrr.trace import CompletedStep, Verdict, at, open_trace, state_after, write_report
 from dgrr.trace.report.charts.heat import FIRST, MOST_BINS, ZERO as GREY, Cells, bins, marks, picture, pooled, scale
 from dgrr.trace.report.charts.plots import library
 from dgrr.trace.report.chosen import chosen
@@ -23,7 +24,8 @@ from dgrr.trace.report.figures import distance, figures, histogram, norm
 from dgrr.trace.report.page import page
 from dgrr.trace.v2.repair.forge import flip_bit
 
-from .conftest import HOSTILE, PART, STEPS, model_run, record
+from ...keeping import recorder_of
+from .conftest import HOSTILE, NOTES, PART, STEPS, model_run, record
 
 KINDS = {"f64": "<f8", "f32": "<f4", "u32": "<u4", "u16": "<u2", "u8": "u1"}
 RecordRun = Callable[..., Path]
@@ -64,6 +66,63 @@ def test_metrics_are_those_of_the_trace(both: Page, digits: Path) -> None:
         told = [view.metrics()["accuracy"] for view in trace]
     assert both.array(both.data["runs"][0]["metrics"]["accuracy"]).tolist() == told
     assert 0 < max(told) <= 1
+
+
+def lines_of(chart: Any) -> list[tuple[int, str, bool]]:
+    return [(line["run"], line["label"], line["points"]) for line in chart["lines"]]
+
+
+def test_validations_are_drawn_beside_the_training(noted: Path, digits: Path, folder: Path) -> None:
+    write_report([noted, digits], folder / "noted-and-not.html")
+    page = Page(folder / "noted-and-not.html")
+    loss = page.data["charts"]["loss"]
+    assert lines_of(loss) == [
+        (0, "A · noted.dgrr", False),
+        (1, "B · digits.dgrr", False),
+        (0, "A · noted.dgrr validation_loss", True),
+    ]
+    with open_trace(noted) as trace:
+        validations = trace.validations()
+    assert list(validations) == [9, 19, 29, 39]
+    line = loss["lines"][2]
+    assert page.array(line["xs"]).tolist() == list(validations)
+    assert page.array(line["ys"]).tolist() == [figures["validation_loss"] for figures in validations.values()]
+    assert line["colour"] == loss["lines"][0]["colour"]
+    accuracy = next(chart for chart in page.data["charts"]["rates"]["charts"] if chart["title"] == "accuracy")
+    assert lines_of(accuracy)[2:] == [(0, "A · noted.dgrr validation_accuracy", True)]
+    best = min(validations, key=lambda step: validations[step]["validation_loss"])
+    run, other = page.data["runs"]
+    assert run["best_validation"] == [best, validations[best]["validation_loss"]]
+    assert other["best_validation"] == [None, None]
+    assert run["told_notes"] == {**NOTES, "layers": "[16, 10]"}
+    ((steps, time, host),) = run["noted"]
+    assert (steps, time) == (0, "2001-09-09 01:46:40 UTC")
+    assert "; dgrr " in host
+    assert (other["told_notes"], other["noted"]) == ({}, [])
+
+
+def test_the_validation_of_a_lone_run_has_a_colour_of_its_own(noted: Path, folder: Path) -> None:
+    write_report([noted], folder / "noted.html")
+    steps, validation = Page(folder / "noted.html").data["charts"]["loss"]["lines"]
+    assert (steps["points"], validation["points"]) == (False, True)
+    assert steps["colour"] != validation["colour"]
+
+
+def test_a_figure_of_validations_alone_has_a_chart(folder: Path) -> None:
+    rule, w = SGD(0.1), {"w": np.ones(2)}
+    law: dict[str, Any] = {"rule": rule.rule, "hyperparameters": list(rule.hyperparameters()), "numerics": NUMERICS}
+    recorder = recorder_of(folder / "alone.dgrr", params=w, state=rule.init(w), **law)
+    state = rule.init(w)
+    rule.step(w, w, state)
+    told: dict[str, Any] = {"hyper": rule.hyperparameters(), "grads": w, "params": w, "state": state, "batch": w["w"]}
+    recorder.step(CompletedStep(step=0, loss=np.array(1.0), **told))
+    recorder.validation({"validation_loss": np.nan, "validation_recall": 0.5})
+    recorder.seal()
+    write_report([folder / "alone.dgrr"], folder / "alone.html")
+    page = Page(folder / "alone.html")
+    assert page.data["charts"]["rates"]["charts"][0]["title"] == "recall"
+    assert np.isnan(page.array(page.data["charts"]["loss"]["lines"][1]["ys"])).tolist() == [True]
+    assert page.data["runs"][0]["best_validation"] == [None, None]
 
 
 def test_norms_ratios_and_figures(both: Page, digits: Path) -> None:

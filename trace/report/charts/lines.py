@@ -10,12 +10,28 @@ from .plots import COLOURS, DASHES, PARTING, item, plot, shade
 
 
 class Drawn(NamedTuple):
-    """A quantity of a run: `ys` as the page has its numbers, at the steps `xs`, or at each where there are none."""
+    """A quantity of a run: `ys` as the page has its numbers, at the steps `xs`, or at each where there are none.
+
+    `points`: it was measured at few steps, which have a point each, and is not smoothed. `look`: the place of its
+    colour and dashes, if not those of the run.
+    """
 
     run: int
     label: str
     ys: dict[str, Any]
     xs: dict[str, Any] | None = None
+    points: bool = False
+    look: int | None = None
+
+    @property
+    def colour(self) -> str:
+        """Of the line."""
+        return COLOURS[(self.run if self.look is None else self.look) % len(COLOURS)]
+
+    @property
+    def dash(self) -> list[int]:
+        """Of the line: how long it is drawn and how long not."""
+        return DASHES[(self.run if self.look is None else self.look) % len(DASHES)]
 
 
 def lines(
@@ -31,7 +47,7 @@ def lines(
         made.x_range = plots[0].x_range
     return {
         "title": title,
-        "lines": [{**line._asdict(), "colour": COLOURS[line.run % 4], "dash": DASHES[line.run % 4]} for line in drawn],
+        "lines": [{**line._asdict(), "colour": line.colour, "dash": line.dash} for line in drawn],
         "item": item(column(*plots, sizing_mode="stretch_width")),
     }
 
@@ -48,7 +64,11 @@ def _plot(
     made.add_tools(CrosshairTool(dimensions="height", line_alpha=0.4))
     shade(made, parting)
     for line, source in zip(drawn, sources, strict=True):
-        look = {"line_color": COLOURS[line.run % 4], "line_dash": DASHES[line.run % 4], "source": source}
+        look = {"line_color": line.colour, "line_dash": line.dash, "source": source}
+        if line.points:
+            made.line("x", "y", line_width=1, **look)
+            made.scatter("x", "y", marker="circle", size=6, color=line.colour, source=source)
+            continue
         made.line("x", "y", name="raw", line_width=2, **look)
         made.line("x", "smooth", line_width=2, **look)
     made.extra_y_ranges = {"top": Range1d(start=0, end=1)}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....base.arrays import Array
+from ....base.completed_step import VALIDATION
 from ...comparing.result import Comparison
 from ..groups import groups
 from ..packing import Pack
@@ -32,9 +33,20 @@ def letter(i: int) -> str:
 
 
 def loss(runs: Sequence[PageRun], packed: Sequence[Mapping[str, Any]], parting: int | None) -> dict[str, Any]:
-    """The losses, to be seen on either axis."""
+    """The losses of training, then those of validations, to be seen on either axis."""
     drawn = [Drawn(i, label(runs, i), run["loss"]) for i, run in enumerate(packed)]
+    drawn += _validated(runs, packed, "loss")
     return lines("Loss", drawn, parting=parting, height=340, axes=_BOTH)
+
+
+def _validated(runs: Sequence[PageRun], packed: Sequence[Mapping[str, Any]], name: str) -> list[Drawn]:
+    """A figure of the validations of those runs that have it; of a lone run in another colour than its steps."""
+    whole, look = VALIDATION + name, 1 if len(runs) == 1 else None
+    return [
+        Drawn(i, f"{label(runs, i)} {whole}", **run["validations"][whole], points=True, look=look)
+        for i, run in enumerate(packed)
+        if whole in run["validations"]
+    ]
 
 
 def gaps(runs: Sequence[PageRun], comparisons: Sequence[Comparison], pack: Pack) -> list[dict[str, Any] | None]:
@@ -53,12 +65,12 @@ def gaps(runs: Sequence[PageRun], comparisons: Sequence[Comparison], pack: Pack)
 
 
 def rates(runs: Sequence[PageRun], packed: Sequence[Mapping[str, Any]], parting: int | None) -> dict[str, Any]:
-    """Charts of metrics, changing hyperparameters and the norm of all gradients; what never changes in words."""
-    charts = [_chart(runs, packed, "metrics", [name], parting) for name in _names(runs, "metrics")]
+    """Charts of metrics and validations, changing hyperparameters, the norm of all gradients; else words."""
+    charts = [_metric(runs, packed, name, parting) for name in _metrics(runs)]
     words = list[str]()
     for same in _alike(runs):
         if _changes(runs, same[0]):
-            charts.append(_chart(runs, packed, "hyper", same, parting))
+            charts.append(_chart(runs, packed, same, parting))
         else:
             value = next(run.hyper[same[0]][0] for run in runs if same[0] in run.hyper)
             words.append(f"{_title(runs, same)} {value:.6g}")
@@ -72,12 +84,27 @@ def rates(runs: Sequence[PageRun], packed: Sequence[Mapping[str, Any]], parting:
     return {"charts": charts, "constant": words}
 
 
-def _chart(
-    runs: Sequence[PageRun], packed: Sequence[Mapping[str, Any]], kind: str, same: Sequence[str], parting: int | None
+def _metrics(runs: Sequence[PageRun]) -> list[str]:
+    """The names of all that is measured beside the loss: of steps, or of validations alone."""
+    validated = [name.removeprefix(VALIDATION) for name in _names(runs, "validations")]
+    return list(dict.fromkeys([*_names(runs, "metrics"), *(name for name in validated if name != "loss")]))
+
+
+def _metric(
+    runs: Sequence[PageRun], packed: Sequence[Mapping[str, Any]], name: str, parting: int | None
 ) -> dict[str, Any]:
-    name = same[0]
-    drawn = [Drawn(i, label(runs, i), run[kind][name]) for i, run in enumerate(packed) if name in run[kind]]
-    return lines(_title(runs, same) if kind == "hyper" else name, drawn, parting=parting)
+    drawn = _drawn(runs, packed, "metrics", name)
+    return lines(name, [*drawn, *_validated(runs, packed, name)], parting=parting)
+
+
+def _chart(
+    runs: Sequence[PageRun], packed: Sequence[Mapping[str, Any]], same: Sequence[str], parting: int | None
+) -> dict[str, Any]:
+    return lines(_title(runs, same), _drawn(runs, packed, "hyper", same[0]), parting=parting)
+
+
+def _drawn(runs: Sequence[PageRun], packed: Sequence[Mapping[str, Any]], kind: str, name: str) -> list[Drawn]:
+    return [Drawn(i, label(runs, i), run[kind][name]) for i, run in enumerate(packed) if name in run[kind]]
 
 
 def _names(runs: Sequence[PageRun], kind: str) -> list[str]:

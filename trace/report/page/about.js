@@ -24,7 +24,34 @@ function verdictOf(proofs) {
 }
 
 function summarySection() {
-  section("summary", "Summary", el("div", { className: "cards" }, ...runs.map((run, i) => summary(run, i))));
+  const cards = el("div", { className: "cards" }, ...runs.map((run, i) => summary(run, i)));
+  section("summary", "Summary", ...(runs.length > 1 ? [runsTable()] : []), cards);
+}
+
+/** The runs with their last and best figures, and what was noted of each. */
+function runsTable() {
+  const names = [...new Set(runs.flatMap((run) => Object.keys(run.told_notes)))];
+  const lastLoss = (i) => (runs[i].steps ? array(runs[i].loss)[runs[i].steps - 1] : NaN);
+  const begun = (i) => runs[i].noted.find(([steps]) => !steps)?.[1];
+  const columns = [
+    words("run", (i) => runLabel(i)),
+    numbers("steps", (i) => runs[i].steps),
+    numbers("last loss", lastLoss, 5),
+    numbers("best validation loss", (i) => number(runs[i].best_validation[1]), 5),
+    numbers("behind step", (i) => number(runs[i].best_validation[0])),
+    ...names.map(noteColumn),
+    words("begun", (i) => begun(i) ?? "–"),
+  ];
+  const told = columns.filter((column) => runs.some((_, i) => column.text(i) !== "–"));
+  return dataTable(told, runs.length, { caption: "The runs, and what was noted of each", keep: {} });
+}
+
+/** A note of every run: a column of numbers, if all are. */
+function noteColumn(name) {
+  const values = runs.map((run) => run.told_notes[name] ?? null);
+  if (values.every((value) => value === null || typeof value === "number"))
+    return numbers(name, (i) => number(values[i]), 6);
+  return words(name, (i) => values[i] ?? "–");
 }
 
 function summary(run, i) {
@@ -41,6 +68,7 @@ function summary(run, i) {
     ["last loss", losses.length ? shown(losses[losses.length - 1], 5) : "–"],
     ["least loss", best < 0 ? "–" : `${shown(losses[best], 5)}`],
     ["at step", best < 0 ? "–" : shown(best)],
+    ...(run.best_validation[1] === null ? [] : [["best validation loss", shown(number(run.best_validation[1]), 5)]]),
     ["parameters", shown(params)],
   ];
   const { findings, notes } = run.proofs;
@@ -193,6 +221,7 @@ function about(run, i) {
       ["begun (UTC)", created],
       ...Object.entries(run.header).map(([key, value]) => [key, String(value)]),
     ]),
+    ...notes(run),
     el("h3", {}, "Rule"),
     ...run.rules.map((group) => rule(run, group)),
     el("h3", {}, "Environment"),
@@ -215,6 +244,14 @@ function about(run, i) {
       ),
     ),
   );
+}
+
+/** What the user noted, and where and when the run was begun and resumed; nothing of a run without notes. */
+function notes(run) {
+  if (!run.noted.length) return [];
+  const noted = Object.entries(run.told_notes).map(([name, value]) => [name, value === null ? "null" : String(value)]);
+  const when = run.noted.map(([steps, time, host]) => [steps ? `resumed at ${shown(steps)}` : "begun", `${time} on ${host}`]);
+  return [el("h3", {}, "Notes"), keys([...noted, ...when])];
 }
 
 function rule(run, group) {

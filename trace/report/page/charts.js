@@ -64,9 +64,9 @@ function numbersOf(chart) {
 /** Fill the lines of a chart; `options` are `log` and `smooth`. */
 function fillLines(place, lines, { log = false, smooth = 0 }) {
   const broken = new Set();
-  lines.forEach(({ xs, ys }, i) => {
+  lines.forEach(({ xs, ys, points }, i) => {
     const shownOf = (numbers) => Float64Array.from(numbers, (y) => (Number.isFinite(y) && (!log || y > 0) ? y : NaN));
-    const line = { x: Float64Array.from(xs), y: shownOf(ys), smooth: smooth > 0 ? shownOf(smoothed(ys, smooth)) : new Float64Array(xs.length).fill(NaN) };
+    const line = { x: Float64Array.from(xs), y: shownOf(ys), smooth: smooth > 0 && !points ? shownOf(smoothed(ys, smooth)) : new Float64Array(xs.length).fill(NaN) };
     named(place, `line${i}`).data = line;
     ys.forEach((y, k) => Number.isFinite(y) || broken.add(xs[k]));
   });
@@ -86,8 +86,8 @@ function lineChart(chart, { caption = "", tools = [], look = () => ({}), also = 
   const step = el("span", { className: "muted" });
   const tell = (at) => {
     step.textContent = `step ${shown(at)}`;
-    lines.forEach(({ xs, ys }, i) => {
-      const found = placeOf(xs, at);
+    lines.forEach(({ xs, ys, points }, i) => {
+      const found = points ? lastUpTo(xs, at) : placeOf(xs, at); // a validation holds up to the next
       values[i].textContent = found < 0 ? "–" : shown(ys[found], 6);
     });
   };

@@ -19,9 +19,10 @@ function svg(tag, attributes = {}, ...children) {
 }
 
 /** The line that a run is drawn by, for a legend: readable by its dashes as well as by its colour. */
-function swatch({ colour, dash }) {
+function swatch({ colour, dash, points }) {
   const made = svg("svg", { class: "swatch", viewBox: "0 0 40 12", "aria-hidden": "true" });
-  made.append(svg("line", { x1: 0, y1: 6, x2: 40, y2: 6, stroke: colour, "stroke-width": 4, "stroke-dasharray": dash.join(" ") }));
+  made.append(svg("line", { x1: 0, y1: 6, x2: 40, y2: 6, stroke: colour, "stroke-width": points ? 2 : 4, "stroke-dasharray": dash.join(" ") }));
+  if (points) made.append(svg("circle", { cx: 20, cy: 6, r: 5, fill: colour }));
   return made;
 }
 

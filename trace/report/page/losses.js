@@ -13,7 +13,8 @@ function lossSection() {
   const told = el("output");
   const made = lineChart(report.charts.loss, {
     caption:
-      "Loss of each step before its update. Drag to look closer, press twice to see all; a click goes to the step. ✕: not finite.",
+      "Loss of each step before its update. Drag to look closer, press twice to see all; a click goes to the step. ✕: not finite." +
+      (report.charts.loss.lines.some((line) => line.points) ? " ●: validation, behind its step." : ""),
     tools: [log, el("label", {}, "smoothed", range, told)],
     look: () => ({ log: state.log, smooth: state.smooth }),
   });
@@ -41,6 +42,7 @@ function lossSection() {
 function ratesSection() {
   const { charts, constant } = report.charts.rates;
   const log = (chart) => chart.title === "norm of all gradients";
+  const validated = charts.some((chart) => chart.lines.some((line) => line.points));
   section(
     "rates",
     "Metrics, learning rate and other figures of each step",
@@ -53,7 +55,8 @@ function ratesSection() {
     el(
       "p",
       { className: "note" },
-      "Metrics are what the loss function returned beside the loss; figures of a validation are in result.history.",
+      "Metrics are what the loss function returned beside the loss." +
+        (validated ? " ●: the same on other data, measured behind a step." : ""),
     ),
   );
 }

@@ -70,6 +70,11 @@ class FrameType(Generic[R]):
             found = layout.fronts[self.code] = Front(self, layout)
         return found
 
+    @property
+    def is_note(self) -> bool:
+        """Whether several may stand between two steps, told apart by what they say."""
+        return self.place is FramePlace.BETWEEN and not self.derived
+
     def packed(self, first: str, last: str) -> struct.Struct:
         """Neighbouring fields that are the same in all traces, from one to another."""
         names = [field.name for field in self.fields]

@@ -8,6 +8,7 @@ from ....base.errors import DomainError
 from .constants import (
     ENVIRONMENT_EVENT,
     EVENT_BYTES,
+    NOTES_BYTES,
     RESUME_BYTES,
     SEAL_MAGIC,
     STEPS_PER_INDEX,
@@ -33,7 +34,8 @@ from .fields import (
 )
 from .frame_type import FramePlace, FrameType
 from .layout import FrameLayout
-from .of_step import METRICS, NODES, OPS, VALUES
+from .notes import decode_notes, encode_notes
+from .of_step import METRICS, NODES, OPS, VALIDATION, VALUES
 from .schema import Schema
 from .schema_json import decode_schema
 from .step import STEP
@@ -147,6 +149,17 @@ EVENT: Final = FrameType(
     largest=EVENT_BYTES,
 )
 
+NOTES: Final = FrameType(
+    133,
+    "NOTES",
+    FramePlace.BETWEEN,
+    "what the user notes of the run, where it is computed, and since when",
+    (Document("notes", JSON, None, "what is noted", encode=encode_notes, decode=decode_notes),),
+    lambda here, said: said["notes"],
+    largest=NOTES_BYTES,
+    told="notes",
+)
+
 COMMIT: Final = FrameType(
     4,
     "COMMIT",
@@ -256,6 +269,7 @@ SEAL_TAIL: Final = SEAL.packed("offset", "magic")
 """What a sealed file ends with, but for the last digest."""
 
 FRAMES: Final[dict[int, FrameType[Any]]] = {
-    frame.code: frame for frame in (SCHEMA, KEYFRAME, EVENT, STEP, NODES, OPS, VALUES, METRICS, COMMIT, INDEX, SEAL)
+    frame.code: frame
+    for frame in (SCHEMA, KEYFRAME, EVENT, NOTES, STEP, NODES, OPS, VALUES, METRICS, VALIDATION, COMMIT, INDEX, SEAL)
 }
 """All types by their codes, in the order in which frames of one number stand."""

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from ....base.completed_step import TapeNode
 from ....base.errors import DomainError
-from .constants import METRICS_BYTES
+from .constants import METRICS_BYTES, VALIDATION_BYTES
 from .fields import BITS, F64, JSON, TEXT, U32, U64, Bounds, DigestField, Document, Field, Here, Texts, pairs, zero
 from .frame_type import FramePlace, FrameType
 from .layout import BodyExtent, FrameLayout
@@ -133,49 +133,48 @@ VALUES: Final = FrameType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MetricsRecord:
-    """The metrics of a step, in the order in which they were given."""
-
-    step: int
-    values: dict[str, float]
+Figures: TypeAlias = dict[str, float]
+"""Numbers by name, in the order in which they were given."""
 
 
-def _metrics(here: Here, said: dict[str, Any]) -> MetricsRecord:
-    names = said["names"]
-    check_names(names, here.limits, "metrics")
-    if not names or len(set(names)) < len(names):
-        raise DomainError("it has no metric, or a name twice")
-    return MetricsRecord(here.step, dict(zip(names, said["values"], strict=True)))
+def _figures(code: int, name: str, about: str, largest: int, one: str, several: str) -> FrameType[Figures]:
+    """A type whose fronts are figures, in the words for one of them and for several."""
 
+    def record(here: Here, said: dict[str, Any]) -> Figures:
+        names = said["names"]
+        check_names(names, here.limits, several)
+        if not names or len(set(names)) < len(names):
+            raise DomainError(f"it has no {one}, or a name twice")
+        return dict(zip(names, said["values"], strict=True))
 
-METRICS: Final = FrameType(
-    131,
-    "METRICS",
-    FramePlace.AFTER,
-    "numbers that step k gave to be shown",
-    (
-        Field("n", U32, None, "number n of metrics, at least 1", counts="values"),
+    fields = (
+        Field("n", U32, None, f"number n of {several}, at least 1", counts="values"),
         zero(U32),
         Field("values", F64, "n", "their values"),
         Texts("names", TEXT, "n", "their names, each behind its length as u32"),
-    ),
-    _metrics,
-    largest=METRICS_BYTES,
-    told="metrics",
-    shown=lambda record: record.values,
+    )
+    word = name.lower()
+    return FrameType(code, name, FramePlace.AFTER, about, fields, record, largest=largest, told=word, shown=dict)
+
+
+METRICS: Final = _figures(131, "METRICS", "numbers that step k gave to be shown", METRICS_BYTES, "metric", "metrics")
+
+VALIDATION: Final = _figures(
+    132, "VALIDATION", "what was measured on other data behind step k", VALIDATION_BYTES, "figure", "figures"
 )
 
 
-def encode_metrics(layout: FrameLayout, values: Mapping[str, float]) -> bytes:
-    """The front of METRICS; a NaN in its canonical form.
+def encode_figures(kind: FrameType[Figures], layout: FrameLayout, where: str, figures: Mapping[str, float]) -> bytes:
+    """The front of METRICS or VALIDATION; a NaN in its canonical form.
 
     Raises:
-        DomainError: a name that no tensor could have, or more than 64 KiB in all.
+        DomainError: a name that no tensor could have, no figure, or more than 64 KiB in all.
     """
+    if not figures:
+        raise DomainError(f"{where}: expected one at least, got none")
     try:
-        check_names(list(values), Limits(), "metrics")
+        check_names(list(figures), Limits(), where.rpartition(" ")[2])
     except ValueError as error:
-        raise DomainError(f"recorder.step: metrics: {error}") from None
-    numbers = [nan if isnan(value) else value for value in values.values()]
-    return METRICS.front(layout).encode(values=numbers, names=list(values))
+        raise DomainError(f"{where}: {error}") from None
+    numbers = [nan if isnan(value) else float(value) for value in figures.values()]
+    return kind.front(layout).encode(values=numbers, names=list(figures))

@@ -9,13 +9,11 @@ from ..format.constants import HEADER_LENGTH, SEAL_MAGIC, STEPS_PER_INDEX
 from ..format.frame import Head
 from ..format.frame_type import FramePlace, FrameType, R
 from ..format.frames import (
-    EVENT,
     FRAMES,
     INDEX,
     KEYFRAME,
     SEAL,
     SEAL_TAIL,
-    EventRecord,
     IndexRecord,
     KeyframeRecord,
     SealRecord,
@@ -162,13 +160,16 @@ class Locator:
             raise NotRecordedError(f"trace: no keyframe at or before step {step} is whole in this damaged file")
         raise InvalidTraceError(Verdict.CORRUPT, "no INDEX lists KEYFRAME 0")
 
-    def events(self, before: int | None = None) -> Iterator[tuple[int, EventRecord]]:
-        """Every EVENT with the number of steps before it, or those before so many steps; one pass over the heads."""
+    def every(self, kind: FrameType[R], before: int | None = None) -> Iterator[tuple[int, R]]:
+        """What each frame of a type says that has no body, and the step in its head; one pass over the heads.
+
+        `before`: those alone that stand before so many steps.
+        """
         for offset, head in self._heads(self._prologue.frame.end):
             if before is not None and head.type == STEP.code and head.step + 1 >= before:
                 return
-            if head.type == EVENT.code:
-                yield head.step, EVENT.front(self.layout).decode(head.step, self._frame(offset, EVENT).front, offset)
+            if head.type == kind.code:
+                yield head.step, kind.front(self.layout).decode(head.step, self._frame(offset, kind).front, offset)
 
     def _heads(self, offset: int) -> Iterator[tuple[int, Head]]:
         """The heads of the frames from an offset on, those of parts too, up to the end or to damage."""

@@ -17,10 +17,12 @@ from ....base.system import FilePath
 from ...file_version import open_regular
 from ..errors import NotRecordedError, UnsealedTraceWarning
 from ..format.constants import PARTIAL_SUFFIX, StepFlag, TensorRole
-from ..format.frames import EventRecord
+from ..format.frames import EVENT, NOTES, EventRecord
 from ..format.header import Header
 from ..format.layout import BodyExtent
 from ..format.limits import Limits
+from ..format.notes import NotesRecord
+from ..format.of_step import VALIDATION
 from ..format.schema import CLIPPING
 from ..format.step import STEP, StepRecord
 from .locate import Locator, ReadMode
@@ -170,6 +172,10 @@ class StepView:
         """What the loss function gave to be shown, by name; empty where nothing is recorded of it."""
         return self._trace.metrics(self.step)
 
+    def validation(self) -> dict[str, float]:
+        """What was measured on other data behind the step, by name; empty where nothing is recorded of it."""
+        return self._trace.validation(self.step)
+
     def shown(self) -> dict[str, Any]:
         """What else is told of the step and has no method of its own here, by the name of what tells it."""
         return self._trace.shown(self.step)
@@ -302,6 +308,38 @@ class TraceReader(Sequence[StepView]):
         """
         return self._recorded.metrics(self._checked(step))
 
+    def validation(self, step: int) -> dict[str, float]:
+        """What was measured on other data behind a step, as `validation_loss`; empty where nothing was, or is recorded.
+
+        Told, not proven, as metrics are.
+
+        Raises:
+            IndexError: there is no such step.
+            InvalidTraceError: the file is damaged there.
+        """
+        return self._recorded.validation(self._checked(step))
+
+    def validations(self) -> dict[int, dict[str, float]]:
+        """Every validation of the run, by the step behind which it stands; one pass over the heads.
+
+        Raises InvalidTraceError where the file is damaged.
+        """
+        return dict(self._locator.every(VALIDATION))
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What the user noted of the run, given as `Keep(notes=...)`, a resumed run's as given last; or no entries."""
+        noted = self.noted()
+        return noted[-1][1].notes if noted else {}
+
+    def noted(self) -> list[tuple[int, NotesRecord]]:
+        """All that is noted: with the user's notes the host and the time, and the number of steps before.
+
+        There is one where the run begins, and one where it was resumed, of runs that were recorded with notes. One
+        pass over the heads. Told, not proven.
+        """
+        return list(self._locator.every(NOTES))
+
     def shown(self, step: int) -> dict[str, Any]:
         """What is told of a step beside its STEP, as `dgrr inspect` shows it, by the name of what tells it."""
         return self._recorded.shown(self._checked(step))
@@ -346,7 +384,7 @@ class TraceReader(Sequence[StepView]):
 
     def events(self, before: int | None = None) -> Iterator[tuple[int, EventRecord]]:
         """Every EVENT with the number of steps before it, or those before so many steps; one pass over the heads."""
-        return self._locator.events(before)
+        return self._locator.every(EVENT, before)
 
     def close(self) -> None:
         """Close the file. Idempotent."""

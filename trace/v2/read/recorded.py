@@ -12,7 +12,7 @@ from ..format.digest import NUMPY_DTYPES, TensorDigest
 from ..format.frame_type import FrameType, R
 from ..format.frames import FRAMES
 from ..format.layout import BodyExtent
-from ..format.of_step import METRICS, OPS, VALUES
+from ..format.of_step import METRICS, OPS, VALIDATION, VALUES, Figures
 from ..format.step import StepRecord
 from ..verdict import Verdict
 from .locate import Locator
@@ -58,10 +58,17 @@ class RecordedValues:
             raise InvalidTraceError(Verdict.CORRUPT, "an OPS frame names no NODES frame of its length", frame.offset)
         return OpDigests(nodes, record.values, record.grads)
 
-    def metrics(self, step: int) -> dict[str, float]:
+    def metrics(self, step: int) -> Figures:
         """The metrics of a step by name; none where none are recorded."""
-        found = self._told(step, METRICS)
-        return {} if found is None else found[1].values
+        return self._figures(step, METRICS)
+
+    def validation(self, step: int) -> Figures:
+        """What was measured on other data behind a step, by name; nothing where nothing is recorded."""
+        return self._figures(step, VALIDATION)
+
+    def _figures(self, step: int, kind: FrameType[Figures]) -> Figures:
+        found = self._told(step, kind)
+        return {} if found is None else found[1]
 
     def shown(self, step: int) -> dict[str, Any]:
         """What else is told of a step, by the names of the types of frames that are shown as they are."""

@@ -55,7 +55,8 @@ class Walk:
     `steps`: number of steps; `link`: S[steps - 1]; `root`: the last state root, and `root_step` the number of
     steps before it; `step_offsets`, `keyframes` (step, offset) and `indexes` (offsets); `committed`: the number
     of steps before the last COMMIT; `seal`; `end`: where the last whole frame ends; `chain`: the file chain
-    there; `seq`: the number of the frame behind it; `extents`: the tensors in the body of the frame that was met last.
+    there; `seq`: the number of the frame behind it; `told`: the types of frames that tell more of the last step;
+    `extents`: the tensors in the body of the frame that was met last.
     """
 
     def __init__(self, frames: FrameSource) -> None:
@@ -78,7 +79,7 @@ class Walk:
         self.extents: list[BodyExtent] = []
         self._last: bytes | StepRecord | None = None
         self._nodes: dict[int, int] = {}
-        self._met: set[int] = set()
+        self.told: set[int] = set()
         self._rules: dict[int, Callable[[Frame, Any], None]] = {
             KEYFRAME.code: self._keyframe,
             STEP.code: self._step,
@@ -135,8 +136,8 @@ class Walk:
             case FramePlace.FIRST:
                 fits = False
             case FramePlace.AFTER:
-                fits = self.steps > 0 and frame.step == self.steps - 1 and frame.type not in self._met
-                self._met.add(frame.type)
+                fits = self.steps > 0 and frame.step == self.steps - 1 and frame.type not in self.told
+                self.told.add(frame.type)
             case FramePlace.LISTING:
                 fits = frame.step == len(self.indexes) * STEPS_PER_INDEX
             case _:
@@ -156,7 +157,7 @@ class Walk:
         """Go on behind so many STEPs of as many bytes each, which were found to be what they must be."""
         self.step_offsets.extend(range(self.end, self.end + steps * span, span))
         self.steps, self.seq, self.end = self.steps + steps, self.seq + steps, self.end + steps * span
-        self.chain, self.link, self._last, self._met = last.chain, last.link, last.front, set()
+        self.chain, self.link, self._last, self.told = last.chain, last.link, last.front, set()
         if last.root:
             self.root, self.root_step = last.root, self.steps
 
@@ -179,7 +180,7 @@ class Walk:
             text = f"the link of STEP {frame.step} in the state chain is wrong"
             raise InvalidTraceError(Verdict.CHAIN, text, frame.offset)
         self.link = record.link
-        self._last, self._met = record, set()
+        self._last, self.told = record, set()
         self.steps += 1
         self.step_offsets.append(frame.offset)
         if record.root is not None:

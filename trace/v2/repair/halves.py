@@ -13,7 +13,7 @@ from zlib import crc32
 
 from ..errors import InvalidTraceError
 from ..format.frame import Head
-from ..format.frames import EVENT, FRAMES, SEAL
+from ..format.frames import FRAMES, SEAL
 from ..format.step import STEP
 from ..read.source import Frame, FrameSource
 from ..read.whole_frames import Hole, WholeFrames
@@ -45,13 +45,17 @@ UNKNOWN = Key(-1, 0, 0)
 
 
 def key_of_head(head: Head) -> Key:
-    """The key of a frame of which the head is left. Of one step there may be several EVENTs."""
-    return Key(head.type, head.step, head.front_crc if head.type == EVENT.code else 0)
+    """The key of a frame of which the head is left. Of one step there may be several notes."""
+    return Key(head.type, head.step, head.front_crc if _is_note(head.type) else 0)
 
 
 def key_of(frame: Frame) -> Key:
     """The key of a whole frame."""
-    return Key(frame.type, frame.step, crc32(frame.front) if frame.type == EVENT.code else 0)
+    return Key(frame.type, frame.step, crc32(frame.front) if _is_note(frame.type) else 0)
+
+
+def _is_note(type: int) -> bool:
+    return type in FRAMES and FRAMES[type].is_note
 
 
 class _Listing(NamedTuple):

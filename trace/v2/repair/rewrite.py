@@ -45,8 +45,10 @@ def copy_trace(copied: Iterable[Copied], writer: TraceWriter, steps: int, edit: 
                 front, body = edit(record, frame.front, _body(frames, frame))
                 writer.step(relinked(writer.layout, writer.link, writer.steps, front), [memoryview(body)])
                 final = record.state_in_order(writer.layout) if record.root else ()
-            case EventRecord() if frame.step <= steps:
+            case EventRecord() if frame.step <= steps:  # which a recovery adds, too
                 writer.event(record.kind, record.text)
+            case _ if _is_note(frame) and frame.step <= steps:
+                writer.note(FRAMES[frame.type], frame.front)
             case SealRecord() if record.steps <= steps:
                 final = record.final[:-1]
             case OpsRecord() if frame.step < steps:
@@ -62,6 +64,11 @@ def copy_trace(copied: Iterable[Copied], writer: TraceWriter, steps: int, edit: 
 
 def _body(frames: FrameSource, frame: Frame) -> bytes:
     return b"".join(frames.body_blocks(frame, 0, frame.body_length))
+
+
+def _is_note(frame: Frame) -> bool:
+    """Whether it is one of any number of notes between two steps."""
+    return frame.type in FRAMES and FRAMES[frame.type].is_note
 
 
 def _is_told(frame: Frame) -> bool:

@@ -16,7 +16,7 @@ from ..errors import InvalidTraceError
 from ..format.constants import TAG_RUN
 from ..format.digest import state_root
 from ..format.frame_type import FramePlace
-from ..format.frames import EVENT, FRAMES, SEAL, KeyframeRecord, SealRecord
+from ..format.frames import FRAMES, SEAL, KeyframeRecord, SealRecord
 from ..format.of_step import NODES, OpsRecord
 from ..format.step import STEP, StepRecord, step_link
 from ..read.record import read_record
@@ -183,7 +183,7 @@ class Salvage:
                 return self._step(stretch, half, frame, record)
             case FramePlace.AFTER:
                 return self._is_told_once(stretch, frame) and self._has_nodes(stretch, half, record)
-            case FramePlace.BETWEEN if declared is EVENT and frame.step == stretch.end:
+            case FramePlace.BETWEEN if declared and declared.is_note and frame.step == stretch.end:
                 if stretch.first == stretch.end == 0:
                     self._beginning.append((half, frame.offset))
                 return True

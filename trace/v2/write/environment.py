@@ -2,9 +2,12 @@
 
 import os
 import platform
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ....base.computing import versions
+from ....base.notes import Notes
+from ..format.notes import NOTES_TIME, NotesRecord
 
 
 def describe_environment() -> dict[str, str | int]:
@@ -15,6 +18,13 @@ def describe_environment() -> dict[str, str | int]:
     found["cpu"] = _processor()
     found["threads"] = os.cpu_count() or 1
     return found
+
+
+def noted(notes: Notes, nanoseconds: int) -> NotesRecord:
+    """The user's notes, with this machine beside them and a time since 1970."""
+    time = datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC)
+    host = {"name": platform.node() or "unknown", **describe_environment()}
+    return NotesRecord(dict(notes), host, time.strftime(NOTES_TIME))
 
 
 def _processor() -> str:

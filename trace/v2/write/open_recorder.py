@@ -13,7 +13,7 @@ from ..format.constants import RecordMode
 from ..format.digest import Algorithm
 from ..format.header import UNKNOWN_DIGEST, Header
 from ..format.schema import CLIP_EVENT, Schema
-from .environment import describe_environment
+from .environment import describe_environment, noted
 from .recorder import TraceRecorder
 from .resume import Unfinished
 from .tensors import RecordedTensors, schema_of
@@ -46,6 +46,8 @@ def open_recorder(keep: Keep | FilePath, run: Run) -> TraceRecorder:
         recorder.event("environment", environment)
         if run.clip_value is not None:  # a copy, for readers that are older than the rule in the schema
             recorder.event(CLIP_EVENT, repr(float(run.clip_value)))
+        if keep.notes is not None:
+            recorder.note(noted(keep.notes, header.created_at))
         writer.flush()
     return recorder
 
@@ -79,7 +81,8 @@ def resume_recorder(keep: Keep | FilePath, run: Run, *, steps: int) -> TraceReco
     file as it was. The file's own digest, salt and `state_every` are kept.
 
     Args:
-        keep: as at the beginning; a budget of keyframes counts those that are there already too.
+        keep: as at the beginning; a budget of keyframes counts those that are there already too, and notes are written
+            once more, with the host and the time.
         run: as at the beginning, with its arrays as they are after so many steps.
         steps: how many steps the run had done when the checkpoint was saved.
 
@@ -106,6 +109,8 @@ def resume_recorder(keep: Keep | FilePath, run: Run, *, steps: int) -> TraceReco
         writer = unfinished.go_on(keep.commit_every, dumps(note, sort_keys=True))
     with _closed_on_error(writer):
         recorder = TraceRecorder(writer, tensors, now, keep, run, repeated=unfinished.repeated)
+        if keep.notes is not None:
+            recorder.note(noted(keep.notes, time.time_ns()))
         writer.flush()
     return recorder
 

@@ -11,8 +11,9 @@ from ....base.keep import Keep
 from ....base.run import Run
 from ..errors import RepeatedStepWarning
 from ..format.digest import Algorithm, raw, state_root, tensor_digest
-from ..format.frames import KEYFRAME
-from ..format.of_step import METRICS, VALUES, encode_metrics, encode_values
+from ..format.frames import KEYFRAME, NOTES
+from ..format.notes import NotesRecord
+from ..format.of_step import METRICS, VALIDATION, VALUES, encode_figures, encode_values
 from ..format.step import STEP, StepRecord, encode_step
 from .fronts import StepFronts
 from .kept_values import kept_values
@@ -113,7 +114,7 @@ class TraceRecorder:
         if done.step != steps:
             raise DomainError(f"recorder.step: expected step {steps}, got {done.step}; record each step once")
         self._last, self._last_front, self._last_digests = None, b"", []
-        shown = encode_metrics(self._layout, done.metrics) if done.metrics else b""
+        shown = encode_figures(METRICS, self._layout, "recorder.step: metrics", done.metrics) if done.metrics else b""
         made = None if self._prepared is None else self._prepared.write(done)
         self._last_front = made or self._write_by_parts(done)
         self._last = done
@@ -194,6 +195,21 @@ class TraceRecorder:
             front = encode_values(self._layout, [(tensor.what, tensor.position) for tensor in kept])
             self._writer.told(VALUES, front, [raw(tensor.array) for tensor in kept])
 
+    def validation(self, figures: Mapping[str, float]) -> None:
+        """Record what was measured on other data behind the last step, by name, such as `validation_loss`.
+
+        Of a step whose validation is recorded already nothing is: a resumed run may measure once more.
+
+        Raises:
+            DomainError: no step is recorded, no figure, or one that no trace can hold.
+            TraceWriteError: the file cannot be written.
+        """
+        if not self._writer.steps:
+            raise DomainError("recorder.validation: expected a step to be recorded before")
+        front = encode_figures(VALIDATION, self._layout, "recorder.validation: figures", figures)
+        if not self._writer.has_told(VALIDATION):
+            self._writer.told(VALIDATION, front)
+
     def commit(self) -> None:
         """Return once everything recorded so far is on the disk.
 
@@ -203,6 +219,15 @@ class TraceRecorder:
             TraceWriteError: the file cannot be written.
         """
         self._writer.commit()
+
+    def note(self, record: NotesRecord) -> None:
+        """Write what the user notes of the run, with the host and the time.
+
+        Raises:
+            DomainError: more than 128 KiB in all.
+            TraceWriteError: the file cannot be written.
+        """
+        self._writer.note(NOTES, NOTES.front(self._layout).encode(notes=record))
 
     def event(self, kind: str, text: str) -> None:
         """Write a note into the trace: a kind of `a-z0-9_-` and a text, 64 KiB in all.

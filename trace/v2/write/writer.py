@@ -65,6 +65,7 @@ class TraceWriter:
         self._keyframes: list[tuple[int, int]] = []
         self._indexes: list[int] = []
         self._nodes: dict[Sequence[TapeNode], int] = {}
+        self._told: dict[int, int] = {}
 
     @classmethod
     def create(
@@ -102,6 +103,7 @@ class TraceWriter:
         writer._step_offsets = list(listed_next.steps)
         writer._keyframes = list(listed_next.keyframes)
         writer._indexes = list(walk.indexes)
+        writer._told = dict.fromkeys(walk.told, walk.steps - 1)
         return writer
 
     @property
@@ -185,12 +187,21 @@ class TraceWriter:
 
     def told(self, kind: FrameType[Any], front: bytes, body: Sequence[memoryview] = ()) -> None:
         """Append a frame that tells more of the last step."""
+        self._told[kind.code] = self.steps - 1
         self._append(kind, front, body, step=self.steps - 1)
+
+    def has_told(self, kind: FrameType[Any]) -> bool:
+        """Whether a frame of a type tells of the last step."""
+        return self._told.get(kind.code) == self.steps - 1
 
     def event(self, kind: str, text: str) -> None:
         """Append an EVENT. Raises DomainError for a bad kind or too long a text."""
         EventRecord(kind, text).check()
-        self._append(EVENT, EVENT.front(self.layout).encode(kind=kind, text=text))
+        self.note(EVENT, EVENT.front(self.layout).encode(kind=kind, text=text))
+
+    def note(self, kind: FrameType[Any], front: bytes) -> None:
+        """Append a frame that says something behind the steps so far."""
+        self._append(kind, front)
 
     def commit(self) -> None:
         """Write and fsync everything, then append a COMMIT that says so."""

@@ -40,13 +40,18 @@ class Step:
     ops: list[tuple[list[Any], bytes, bytes | None]] = field(default_factory=list)
     values: dict[tuple[str, int], bytes] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
+    validation: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
 class Minimal:
-    """Reads a file of version 2 from its first byte to its last and asserts every rule it meets."""
+    """Reads a file of version 2 from its first byte to its last and asserts every rule it meets.
+
+    `newest`: the last type of frames that it knows; it skips those behind.
+    """
 
     data: bytes
+    newest: int = 133
     steps: list[Step] = field(default_factory=list)
     keyframes: dict[int, dict[str, bytes]] = field(default_factory=dict)
     events: list[tuple[int, str, str]] = field(default_factory=list)
@@ -87,7 +92,7 @@ class Minimal:
         self.parts = max(getattr(self, "parts", 0), parts)
         self.offsets.setdefault(kind, []).append(at)
         self.order.append(kind)
-        if kind > 131:
+        if kind > self.newest:
             return end, seq + parts  # skipped
         self.read(kind, step, front, body, at)
         return end, seq + parts
@@ -123,6 +128,8 @@ class Minimal:
             129: self.nodes,
             130: self.values,
             131: self.metrics,
+            132: self.validation,
+            133: self.noted,
         }[kind](step, front, body, at)
 
     def schema(self, step: int, front: bytes, body: bytes, at: int) -> None:
@@ -272,13 +279,24 @@ class Minimal:
             own.values["after" if what else "grad", position] = elements
 
     def metrics(self, step: int, front: bytes, body: bytes, at: int) -> None:
+        self.figures(self.steps[step].metrics, step, front, body)
+
+    def validation(self, step: int, front: bytes, body: bytes, at: int) -> None:
+        self.figures(self.steps[step].validation, step, front, body)
+
+    def noted(self, step: int, front: bytes, body: bytes, at: int) -> None:
+        told = json.loads(front)
+        assert told.keys() == {"notes", "host", "time"} and not body and step == len(self.steps)
+        self.notes = [*getattr(self, "notes", []), (step, told)]
+
+    def figures(self, found: dict[str, float], step: int, front: bytes, body: bytes) -> None:
         count, zero = struct.unpack("<II", front[:8])
-        assert count and zero == 0 and not body and step == len(self.steps) - 1 and not self.steps[step].metrics
+        assert count and zero == 0 and not body and step == len(self.steps) - 1 and not found
         numbers, at = struct.unpack(f"<{count}d", front[8 : 8 + 8 * count]), 8 + 8 * count
         for number in numbers:
             name, at = front[at + 4 :][: u32(front, at)].decode(), at + 4 + u32(front, at)
-            assert name and name not in self.steps[step].metrics
-            self.steps[step].metrics[name] = number
+            assert name and name not in found
+            found[name] = number
         assert at == len(front)
 
     def commit(self, step: int, front: bytes, body: bytes, at: int) -> None:

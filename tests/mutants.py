@@ -2,7 +2,7 @@
 
 A mutant has one operation in the place of another: a sum for a difference, a product for a quotient, the other side of
 a selection, the opposite comparison, a number without its sign, another constant, an fma whose last term has the other
-sign.
+sign; or it lacks a function of one argument.
 """
 
 import ast
@@ -29,15 +29,26 @@ SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
 }
 CALLS = {
     other: name
-    for one in (("add", "sub"), ("mul", "div"), ("shl", "lshr"), ("bitand", "bitor"), ("larger", "smaller"))
+    for one in (
+        ("add", "sub"),
+        ("mul", "div"),
+        ("shl", "lshr"),
+        ("bitand", "bitor"),
+        ("larger", "smaller"),
+        ("greater", "less"),
+        ("greater_equal", "less_equal"),
+        ("maximum", "minimum"),
+    )
     for name, other in (one, one[::-1])
 }
 NUMBERED = ("scale", "shift", "power")
 """Ops whose second argument is a number."""
+ONE = ("abs", "absolute", "neg", "relu", "square", "sqrt", "root", "softplus", "sigmoid", "log", "exp", "log_softmax")
+"""What may be left out, as its argument has its type."""
 
 
 Text = ast.FunctionDef
-OTHERS = {**vars(minmax), "mul": ops.mul, "div": ops.div, "add": ops.add, "sub": ops.sub}
+OTHERS = {**vars(minmax), **{name: vars(ops)[name] for name in CALLS if name in vars(ops)}}
 """What may come to stand in a formula whose module has not imported it."""
 
 
@@ -51,7 +62,7 @@ class Formulas:
         marked = {text.name for _, text in found if not marks or text.name in more or _decorators(text) & {*marks}}
         wanted = _with_called(marked, [text for _, text in found if text.name in marked or not text.decorator_list])
         self.texts = {text.name: (module, text) for module, text in found if text.name in wanted}
-        assert len({(module, name) for name, (module, _) in self.texts.items()}) == len(self.texts)
+        assert len(self.texts) == sum(text.name in wanted for _, text in found), "two formulas of one name"
         for _, text in self.texts.values():
             text.decorator_list = []
 
@@ -129,13 +140,17 @@ def changes(node: ast.AST) -> Iterator[Callable[[Any], ast.AST]]:
                 yield lambda n: ast.Compare(n.left, n.ops, [_other(n.comparators[0])])
         case ast.UnaryOp(op=ast.USub()):
             yield lambda n: n.operand
-        case ast.Call(func=ast.Name(id="select")):
+        case ast.Call(func=ast.Name(id="select" | "where"), args=[_, _, _]):
             yield lambda n: ast.Call(n.func, [n.args[0], n.args[2], n.args[1]], [])
+        case ast.IfExp():
+            yield lambda n: ast.IfExp(n.test, n.orelse, n.body)
         case ast.Call(func=ast.Name(id="fma")):
             yield lambda n: ast.Call(n.func, [*n.args[:2], ast.UnaryOp(ast.USub(), n.args[2])], [])
-        case ast.Call(func=ast.Name(id=name), args=[_, ast.Constant(value=float())]) if name in NUMBERED:
-            yield lambda n: ast.Call(n.func, [n.args[0], _other(n.args[1])], [])
-        case ast.Call(func=ast.Name(id="abs")):
+        case ast.Call(func=ast.Name(id=name), args=[_, number]) if name in NUMBERED:
+            yield lambda n: n.args[0]
+            if isinstance(number, ast.Constant):
+                yield lambda n: ast.Call(n.func, [n.args[0], _other(n.args[1])], [])
+        case ast.Call(func=ast.Name(id=name), args=[_]) if name in ONE:
             yield lambda n: n.args[0]
         case ast.Call(func=ast.Name(id="constant"), args=[_, value]) if "nan" not in ast.unparse(value):
             yield lambda n: ast.Call(n.func, [n.args[0], _other(n.args[1])], [])

@@ -14,7 +14,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from dgrr.tape.numerics.math import elementary, inverse, trigonometry
+from dgrr.tape.numerics.basic import arithmetic
+from dgrr.tape.numerics.math import elementary, inverse, rounding, trigonometry
 from dgrr.tape.numerics.math.reference.functions import reading
 from dgrr.tape.numerics.simd import minmax
 from dgrr.tape.ops.elementwise.kernels import basic, clamp, functions, pow as powers
@@ -26,7 +27,7 @@ from .test_truths import FORMULAS, NUMBERS, arrays, bits, drawn, ulps
 from .truths import EXACT, NEAR, Array
 
 TYPES = (np.float32, np.float64)
-MODULES = (elementary, inverse, trigonometry, minmax, basic, clamp, functions, powers)
+MODULES = (arithmetic, elementary, inverse, rounding, trigonometry, minmax, basic, clamp, functions, powers)
 KERNEL = {"larger": "maximum", "smaller": "minimum"}
 """The kernels of formulas that are called otherwise."""
 
@@ -61,12 +62,15 @@ EQUAL = {
 """Mutants that nothing finds, and why."""
 
 
-ALL = Formulas(MODULES)
+ALL = Formulas(MODULES, ("formula", "pointwise", "comparing", "selecting"))
+ROUNDED = {"sign": np.sign, "floor": np.floor, "ceil": np.ceil, "rounded": np.rint, "trunc": np.trunc}
+"""Formulas that one kernel has by a word, and the functions of numpy whose bits they have."""
 
 
 def readers(name: str) -> list[str]:
     """The formula and all that read it, those that are checked."""
-    return [other for other in ALL.readers(name) if other in SPECIAL or KERNEL.get(other, other) in {**EXACT, **NEAR}]
+    checked = {*SPECIAL, *ROUNDED, *EXACT, *NEAR}
+    return [other for other in ALL.readers(name) if KERNEL.get(other, other) in checked]
 
 
 @cache
@@ -102,6 +106,10 @@ def is_as_said(name: str, text: Callable[..., Any], dtype: Any) -> bool:
     if name in SPECIAL and not is_right(text, name, dtype):
         return False
     name = KERNEL.get(name, name)
+    if name in ROUNDED:
+        halves = np.append(np.arange(-9, 10) / 2, [2.0**23 - 0.5, 2.0**51 + 0.5, 2.0**52 + 1]).astype(dtype)
+        x = np.concatenate([halves, np.nextafter(halves, dtype(9)), np.array(EDGES, dtype)])
+        return bool((bits(reading(text)(x)) == bits(ROUNDED[name](x))).all())
     if name in EXACT:
         given, expected = exact(name, dtype)
         return bool((bits(reading(text)(*given)) == bits(expected)).all())

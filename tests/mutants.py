@@ -15,7 +15,7 @@ from typing import Any
 from dgrr.tape import ops
 from dgrr.tape.numerics.simd import minmax, operations
 
-SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
+SWAPPED: dict[type[ast.AST], Any] = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
     ast.Mult: ast.Div,
@@ -46,7 +46,6 @@ NUMBERED = ("scale", "shift", "power")
 ONE = ("abs", "absolute", "neg", "relu", "square", "sqrt", "root", "softplus", "sigmoid", "log", "exp", "log_softmax")
 """What may be left out, as its argument has its type."""
 
-
 Text = ast.FunctionDef
 OTHERS = {**vars(minmax), **{name: vars(ops)[name] for name in CALLS if name in vars(ops)}}
 """What may come to stand in a formula whose module has not imported it."""
@@ -55,11 +54,11 @@ OTHERS = {**vars(minmax), **{name: vars(ops)[name] for name in CALLS if name in 
 class Formulas:
     """The formulas of some modules, as Python reads them."""
 
-    def __init__(self, modules: Sequence[ModuleType], marks: Collection[str] = (), more: Collection[str] = ()) -> None:
-        """``marks`` are decorators of those that count, ``more`` names, with all that they call; without, all count."""
+    def __init__(self, modules: Sequence[ModuleType], marks: Collection[str], more: Collection[str] = ()) -> None:
+        """``marks`` are the decorators of those that count, ``more`` names of others; with all that they call."""
         self.modules = modules
         found = [(module, text) for module in modules for text in _functions(module)]
-        marked = {text.name for _, text in found if not marks or text.name in more or _decorators(text) & {*marks}}
+        marked = {text.name for _, text in found if text.name in more or _decorators(text) & {*marks}}
         wanted = _with_called(marked, [text for _, text in found if text.name in marked or not text.decorator_list])
         self.texts = {text.name: (module, text) for module, text in found if text.name in wanted}
         assert len(self.texts) == sum(text.name in wanted for _, text in found), "two formulas of one name"
@@ -103,7 +102,7 @@ def _decorators(text: Text) -> set[str]:
 
 def _with_called(marked: set[str], found: Sequence[Text]) -> set[str]:
     """These functions and those of the others that their bodies name."""
-    named = {text.name: set().union(*map(_names, text.body)) for text in found}
+    named = {text.name: {name for node in text.body for name in _names(node)} for text in found}
     before = set[str]()
     while marked != before:
         before, marked = marked, marked | {name for one in marked for name in named[one] if name in named}
@@ -180,11 +179,13 @@ def _put(text: ast.FunctionDef, place: int, change: Callable[[Any], ast.AST]) ->
     """Change the node that stands at this place of a walk."""
     old = list(ast.walk(text))[place]
     for parent in ast.walk(text):
-        for name, value in ast.iter_fields(parent):
+        fields: Iterator[tuple[str, Any]] = ast.iter_fields(parent)
+        for name, value in fields:
             if value is old:
                 setattr(parent, name, change(old))
-            elif isinstance(value, list) and any(item is old for item in value):
-                value[:] = [change(old) if item is old else item for item in value]
+            elif isinstance(value, list):
+                items: list[Any] = value
+                items[:] = [change(old) if item is old else item for item in items]
 
 
 def _differing(text: ast.FunctionDef, made: ast.FunctionDef) -> str:

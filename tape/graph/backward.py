@@ -153,7 +153,8 @@ class DenseGrads(Unique, Generic[G]):
         """The gradient of a node, or None where backward did not arrive.
 
         Type checkers ask nobody to look for None first. Raises TapeError for an id, name or Var that these gradients
-        do not have."""
+        do not have.
+        """
         return self._gradients[self._id(key)]
 
     def _id(self, key: Any) -> int:

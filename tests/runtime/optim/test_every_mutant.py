@@ -48,7 +48,8 @@ def steps_of(number: int, dtype: Any) -> list[tuple[Any, list[bytes]]]:
     """What the law of a rule is given in its first steps, and the bits of what it must give."""
     rule, rng = RULES[number], np.random.default_rng(0)
     own = rule.law
-    texts, found = OpsLaw("", partial(TEXTS[type(rule)], rule), own.buffers, ("lr",), counts=True, precise=True), []
+    texts = OpsLaw("", partial(TEXTS[type(rule)], rule), own.buffers, ("lr",), counts=True, precise=True)
+    found = list[tuple[Any, list[bytes]]]()
     for t in range(1, STEPS + 1):
         p, g = drawn(rng, dtype), drawn(rng, dtype)
         kept = [abs(drawn(rng, dtype)) if name == "v" else drawn(rng, dtype) for name in own.buffers]

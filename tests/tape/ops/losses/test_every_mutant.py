@@ -42,8 +42,9 @@ MORE: dict[str, Callable[[Make], list[Sample]]] = {
 
 
 def huber(a: Any, b: Any, delta: Any) -> Any:
-    size = abs(b - a)
-    return np.where(size > delta, delta * size - delta**2 / 2, size**2 / 2)
+    size: Any = abs(b - a)
+    terms: Any = np.where(size > delta, delta * size - delta**2 / 2, size**2 / 2)
+    return terms
 
 
 def product(x: Any, t: Any) -> Any:
@@ -73,11 +74,12 @@ def is_true(made: Made, name: str) -> bool:
 @cache
 def cases(name: str) -> list[tuple[dict[str, Any], Any]]:
     """Arguments of a loss by name, its reduction among them if it has any, and what numpy makes of them."""
-    record, make, found = COMPOSED[name], Make(np.float64), list[tuple[dict[str, Any], Any]]()
+    record: Any = COMPOSED[name]
+    make, found = Make(np.float64), list[tuple[dict[str, Any], Any]]()
     signature = record.signature
     for sample in [*record.samples(make), *MORE.get(name, lambda make: [])(make)]:
         defaults = dict(zip(signature.names, signature.tail, strict=True))
-        given = {**defaults, **dict(zip(signature.inputs, sample.arrays, strict=False)), **sample.attrs}
+        given: dict[str, Any] = {**defaults, **dict(zip(signature.inputs, sample.arrays, strict=False)), **sample.attrs}
         for reduction in reductions(given):
             case = {**given, **reduction}
             attrs = {each: case[each] for each in signature.attributes}
@@ -99,7 +101,7 @@ def is_a_loss(made: Made, name: str) -> bool:
     takes = function.__code__.co_varnames[: function.__code__.co_argcount]
     for given, expected in cases(name):
         tape = Tape[Any]()
-        case = {each: tape.const(x) if isinstance(x, np.ndarray) else x for each, x in given.items()}
+        case: dict[str, Any] = {each: tape.const(x) if hasattr(x, "shape") else x for each, x in given.items()}
         whole = "reduction" not in case or "reduction" in takes
         found = function(**case) if whole else reduced(function(**{n: case[n] for n in takes}), case["reduction"])
         if found.shape != expected.shape or not np.allclose(found.numpy(), expected, 1e-11, 1e-13, equal_nan=True):

@@ -12,7 +12,7 @@ from .captured.captured_step import CapturedStep, capture
 from .captured.kept import ManyShapesWarning
 from .captured.purity import CaptureError
 from .cuda.driver import CudaError
-from .data import Batches, Dataset, Stream
+from .data import Batch, Batches, Dataset, Stream
 from .generating import Generator
 from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_rule
 from .step.completed import completed
@@ -35,6 +35,7 @@ __all__ = [
     "SGD",
     "Adam",
     "AdamW",
+    "Batch",
     "Batches",
     "BestCheckpoint",
     "Callback",

@@ -50,6 +50,7 @@ def batches(params: Any) -> Iterator[Any]:
     worth = capture_function(MODEL)
     state: Any = rng.uniform(-1, 1, (BATCH, 2)).astype(np.float32)
     memory: list[dict[str, Any]] = []
+    copy: dict[str, Any] = {}
     for step in range(1 << 30):
         if step % COPIED_EVERY == 0:
             copy = {COPY + name: value.copy() for name, value in params().items()}

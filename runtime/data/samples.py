@@ -19,6 +19,15 @@ NamedSample: TypeAlias = dict[str, Array]
 
 AnySample: TypeAlias = Sample | NamedSample
 
+Element = TypeVar("Element", default=Any)
+
+Batch: TypeAlias = tuple[Element, ...]
+"""What a data set of arrays yields, one for each of them along the samples: a ``Batch[Array]``.
+
+A loss function is given the same of Vars, a ``Batch[AnyVar]``; a ``Batch`` may be either. Where a data set has its
+arrays by name, it is a ``dict`` of them.
+"""
+
 S = TypeVar("S", bound=AnySample, default=Sample)
 
 

@@ -149,8 +149,12 @@ class DenseGrads(Unique, Generic[G]):
     def __iter__(self) -> Iterator[G | None]:
         return iter(self._gradients)
 
-    def __getitem__(self, key: Any) -> G | None:
-        """The gradient of a node. Raises TapeError for an id, name or Var that these gradients do not have."""
+    def __getitem__(self, key: Any) -> G | Any:
+        """The gradient of a node, or None where backward did not arrive.
+
+        Type checkers ask nobody to look for None first. Raises TapeError for an id, name or Var that these gradients
+        do not have.
+        """
         return self._gradients[self._id(key)]
 
     def _id(self, key: Any) -> int:

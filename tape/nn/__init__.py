@@ -49,6 +49,7 @@ from .layers.spatial.pool import AvgPool, AvgPool1d, AvgPool2d, LPPool, MaxPool,
 from .layers.spatial.upsample import Pad, PixelShuffle, PixelUnshuffle, Upsample, UpsampleBilinear, UpsampleNearest
 from .layers.tied import Tied
 from .parameters import Parameter
+from .scope import Params as Params
 from .state_dict import load, load_state_dict, save
 from .torch_weights import TorchWeights, load_torch, to_torch
 
@@ -103,6 +104,7 @@ __all__ = [
     "PReLU",
     "Pad",
     "Parameter",
+    "Params",
     "PixelShuffle",
     "PixelUnshuffle",
     "RMSNorm",

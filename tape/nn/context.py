@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...base.arrays import Arrays
 from ..errors import DomainError, DTypeError, ShapeError
 from ..record.op import OPS
 from ..record.types import F, S
@@ -114,7 +115,7 @@ class Context:
         self,
         training: bool = False,
         random: Random | None = None,
-        state: Mapping[str, AnyVar] | None = None,
+        state: Mapping[str, AnyVar] | Arrays | None = None,
         step: AnyVar | None = None,
         place: PlaceInSequence | None = None,
     ) -> None:
@@ -175,8 +176,8 @@ class Context:
 class State(Mapping[str, AnyVar]):
     """Vars by name; a view of the entries under a prefix sees every update of the whole."""
 
-    def __init__(self, values: Mapping[str, AnyVar]) -> None:
-        self._values, self._prefix = dict(values), ""
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values, self._prefix = dict[str, AnyVar](values), ""
         self.updated: set[str] = set()
         """The names, in full, that were given a new value."""
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import TypeVar
 
-from ...base.arrays import Array
+from ...base.arrays import Array, Arrays
 from ..errors import DgrrError, DomainError, DTypeError
 from ..record.described import Described
 from ..values.dtypes import Float
@@ -309,10 +309,14 @@ class Sequential(Layer[In, Out]):
         return {str(i): layer for i, layer in enumerate(self.layers)}
 
     @overload
-    def __call__(self: AnyLayer, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar: ...
+    def __call__(self: AnyLayer, p: Params | Arrays, x: AnyVar, ctx: Context | None = None) -> AnyVar: ...
     @overload
-    def __call__(self, p: Params, x: Var[F, *S, In], ctx: Context | None = None) -> Var[F, *S, Out]: ...
-    def __call__(self, p: Params, x: Any, ctx: Context | None = None) -> Any:
+    def __call__(self, p: Params | Arrays, x: Var[F, *S, In], ctx: Context | None = None) -> Var[F, *S, Out]: ...
+    @overload
+    def __call__(self, p: Arrays, x: Array, ctx: Context | None = None) -> Array: ...
+    @overload
+    def __call__(self, p: Params, x: Array, ctx: Context | None = None) -> AnyVar: ...
+    def __call__(self, p: Any, x: Any, ctx: Context | None = None) -> Any:
         """The last layer's output."""
         for name, layer in self.children().items():
             x = applied(layer, name, p, x, ctx, {})

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import DomainError
 from ..var.var import AnyVar
 
-Params = Mapping[str, AnyVar]
+Params: TypeAlias = Mapping[str, AnyVar]
+"""What a loss function and a layer are given as parameters: by name a Var of any shape."""
 
 SHOWN = 8
 """How many names an error lists."""

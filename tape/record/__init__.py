@@ -8,7 +8,10 @@ elements come from those at their places is a formula and its slope: `pointwise`
 
 # numba's functions carry no types.
 # pyright: reportUnknownVariableType=false
-from ..numerics.engine.intrinsics import real, word
+from collections.abc import Callable
+from typing import Any, cast
+
+from ..numerics.engine import intrinsics
 from ..numerics.engine.kernel import Kernel, kernel, share, vector, vector_as
 from ..numerics.math.reference import sums as reference_sums
 from ..numerics.simd.operations import Number, constant, fma, select, sqrt
@@ -34,7 +37,11 @@ from .lowering import Slot, call, elementwise, permuted, reshaped, view
 from .op import Op, op
 from .pointwise_op import pointwise_op
 from .samples import Bad, Make, Sample, bad, binary, unary, unary_positive
-from .types import A, Axis, B, Bs, C, D, F, K, M, N, S, W, like, same
+from .types import A, Axis, B, Bs, C, Constant, D, F, K, M, N, Operand, S, W, like, same
+
+# What numba's type of an intrinsic takes first, the context, no caller gives.
+real = cast(Callable[[Any, Any], Any], intrinsics.real)
+word = cast(Callable[[Any, Any], Any], intrinsics.word)
 
 __all__ = [
     "AXES",
@@ -52,6 +59,7 @@ __all__ = [
     "Bs",
     "C",
     "Composed",
+    "Constant",
     "D",
     "F",
     "K",
@@ -61,6 +69,7 @@ __all__ = [
     "N",
     "Number",
     "Op",
+    "Operand",
     "PerAxis",
     "S",
     "Sample",

@@ -5,7 +5,7 @@ the batch axes.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, get_origin
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,11 +13,11 @@ from ...base.arrays import Array
 from ..numerics.engine.kernel import Kernel
 from ..numerics.math.reference.functions import reading
 from ..values.dtypes import i64
-from ..var.var import Var
 from .derivative import NO_GRAD, NoGradient, RecordFunction
 from .lowering import Slot, elementwise
 from .op import op
 from .samples import binary, unary, unary_positive
+from .signature import TensorType
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -51,7 +51,7 @@ def pointwise_op(
     """
 
     def make(function: Function) -> Function:
-        inputs = {name: hint for name, hint in _arguments(function).items() if get_origin(hint) is Var}
+        inputs = {name: hint for name, hint in _arguments(function).items() if TensorType.of(hint)}
         attributes = {name: hint for name, hint in _arguments(function).items() if name not in inputs}
 
         def lower(*slots: Slot, **attrs: Any) -> Slot:

@@ -32,12 +32,13 @@ class TensorType:
 
     @classmethod
     def of(cls, hint: object) -> "TensorType | None":
-        """From a hint; None if it is not a Var's."""
-        arms = [a for a in get_args(hint) if a is not type(None)] if _is_optional(hint) else [hint]
-        if get_origin(arms[0]) is not Var:
+        """From a hint, which may be that of an `Operand`; None if it is not a Var's."""
+        arms = get_args(hint) if _is_union(hint) else [hint]
+        tensor = next((arm for arm in arms if get_origin(arm) is Var), None)
+        if tensor is None:
             return None
-        dtype, *axes = get_args(arms[0])
-        return cls(dtype, Pattern.of(*axes), _is_optional(hint))
+        dtype, *axes = get_args(tensor)
+        return cls(dtype, Pattern.of(*axes), type(None) in arms)
 
     def bind_dtype(self, where: str, dtype: np.dtype[Any], known: Bindings) -> dict[object, Any]:
         """``known`` with this type's dtype variable bound. Raises DTypeError if ``dtype`` does not fit."""
@@ -52,8 +53,8 @@ Case = tuple[Mapping[str, TensorType], TensorType]
 """The types of the inputs by name, and of the result: what one overload says."""
 
 
-def _is_optional(hint: object) -> bool:
-    return get_origin(hint) in (Union, type(int | None)) and type(None) in get_args(hint)
+def _is_union(hint: object) -> bool:
+    return get_origin(hint) in (Union, type(int | None))
 
 
 def _dtype_names(want: type[DType]) -> str:
@@ -97,7 +98,8 @@ class Signature:
         """The element type that the annotation of each input says by itself."""
         self.alike = [[j for j, other in enumerate(dtypes) if other is d] for d in dtypes]
         """The positions of the inputs that have the element type of each, itself among them."""
-        variants = [get_type_hints(v) for v in get_overloads(function)] if exact else []
+        shown = [get_type_hints(v) for v in get_overloads(function)] if exact else []
+        variants = [v for v in shown if all(TensorType.of(v[name]) for name in self.inputs)]  # others take constants
         self.cases = [_case(self.inputs, variant) for variant in variants or [hints]]
         if exact and not all(result.pattern.exact for _, result in self.cases):
             raise TypeError(f"op {self.name}: the annotations do not decide the result's shape; give infer=")

@@ -5,7 +5,9 @@ from typing import Any, TypeVar, TypeVarTuple
 from ..numerics.sizes import Sizes
 from ..values.dtypes import DType, Float, Numeric, i64
 from ..values.spec import Spec
+from ..var.arithmetic import Constant as Constant
 from ..var.method_types import Axis as Axis
+from ..var.var import Var
 
 D = TypeVar("D", bound=DType)
 """Any element type."""
@@ -22,6 +24,9 @@ M = TypeVar("M")
 N = TypeVar("N")
 S = TypeVarTuple("S")
 Bs = TypeVarTuple("Bs")
+
+Operand = Var[D, *S] | Constant
+"""``Operand[F, *S]``: a Var, or what becomes a constant beside one, where other inputs say all of its type."""
 
 
 def like(spec: Spec, shape: Sizes) -> Spec:

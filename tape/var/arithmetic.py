@@ -2,7 +2,7 @@
 
 # What the op table returns is typed by each method's own signature.
 # mypy: disable-error-code="no-any-return"
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from .handle import Handle
 from .op_table import OPS
 
 Number = float | int | bool | np.generic
+
+Constant = Array | Number | list[Any] | tuple[Any, ...]
+"""What becomes a constant beside a Var in a call of an op: an array, a number, or what numpy makes an array of."""
 
 
 class Arithmetic:

@@ -18,7 +18,7 @@ from ..errors import ShapeError
 from ..values.dtypes import DType, Float, boolean, i64
 from ..values.shape import Pattern, Shape
 from .appearance import var_html
-from .arithmetic import Arithmetic, Number
+from .arithmetic import Arithmetic, Constant, Number
 from .broadcasting import binary, shape_of as shape_of
 from .foreign import numpy_operator, refuse_attribute, refuse_function, value_array
 from .handle import Handle
@@ -165,6 +165,10 @@ def product(a: "Var[F, K]", b: "Var[F, K]") -> "Var[F]": ...
 def product(a: "Var[F, *Bs, M, K]", b: "Var[F, K]") -> "Var[F, *Bs, M]": ...
 @overload
 def product(a: "Var[F, K]", b: "Var[F, *Bs, K, N]") -> "Var[F, *Bs, N]": ...
+@overload
+def product(a: Constant, b: "Gradual[F]") -> "Gradual[F]": ...
+@overload
+def product(a: "Gradual[F]", b: Constant) -> "Gradual[F]": ...
 def product(a: Any, b: Any) -> Any:
     """A matrix product whose leading axes are broadcast; a vector is a row on the left and a column on the right."""
     raise NotImplementedError

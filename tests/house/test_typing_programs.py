@@ -3,10 +3,12 @@
 The checkers themselves are run by ``python tests/typing/check.py`` against an installed wheel.
 """
 
+import ast
 import builtins
 import importlib.util
 import inspect
 import re
+import runpy
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -42,6 +44,10 @@ def programs(kind: str) -> Iterator[Any]:
 
 
 ACCEPTED, REFUSED = list(programs("accepted")), list(programs("refused"))
+
+
+load(PROGRAMS / "checkers.py")  # which pages.py imports
+PAGES = load(PROGRAMS / "pages.py")
 
 
 def run(program: Callable[..., None]) -> None:
@@ -85,3 +91,22 @@ def test_refused_programs_are_refused(program: Callable[..., None]) -> None:
 def test_refused_programs_announce_their_one_mistake(program: Callable[..., None]) -> None:
     by_sizes = program.__module__ == "refused_sizes"
     assert len(marks(program, "E")) == (not by_sizes)
+
+
+@pytest.mark.parametrize("program", PAGES.programs(), ids=lambda p: p.source.stem)
+def test_checkers_read_the_lines_of_pages_and_examples(program: Any) -> None:
+    """Each line stands where it stands in its source; of examples, without annotations of functions."""
+    made, source = program.text.splitlines(), program.source.read_text().splitlines()
+    assert any(made)
+    if program.source.suffix == ".md":
+        assert all(line in ("", source[number]) for number, line in enumerate(made))
+        return
+    functions = [node for node in ast.walk(ast.parse(program.text)) if isinstance(node, ast.FunctionDef)]
+    assert [function.name for function in functions if function.returns] == []
+    changed = [(new, old) for new, old in zip(made[:-1], source, strict=True) if new != old]
+    assert all("def " in new and len(new) < len(old) for new, old in changed)
+
+
+@pytest.mark.parametrize("port", sorted(PROGRAMS.glob("port_*.py")), ids=lambda p: p.stem)
+def test_ports_run(port: Path) -> None:
+    runpy.run_path(str(port), run_name="__main__")

@@ -1,20 +1,20 @@
-"""mypy strict and pyright strict over the installed package and the programs beside this file.
+"""mypy strict and pyright strict over the installed package and the programs beside this file, then over the pages.
 
 Run by ``python tests/typing/check.py`` in an environment where dgrr is installed as a wheel. Every error that
-a checker finds must be announced by an ``# E: mypy code | pyright rule`` on its line, and every announcement must
-come true.
+a checker finds in a program must be announced by an ``# E: mypy code | pyright rule`` on its line, and every
+announcement must come true. In pages and examples (`pages`) none may be found.
 """
 
-import json
 import re
-import subprocess
 import sys
-import tempfile
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+import pages
+from checkers import ROOT, Finding, mypy, pyright
+
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 PROGRAMS = sorted(HERE.glob("accepted_*.py")) + sorted(HERE.glob("refused_*.py"))
 Errors = dict[tuple[str, int], set[str]]
 
@@ -30,35 +30,20 @@ def announced(column: int) -> Errors:
     return found
 
 
-def mypy() -> Errors:
-    """What mypy strict finds in the programs, by the settings of the package, of which it knows then."""
-    settings = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache")]
-    command = [sys.executable, "-m", "mypy", *settings, *map(str, PROGRAMS)]
-    output = subprocess.run(command, cwd=HERE, capture_output=True, text=True).stdout
+def by_line(findings: Sequence[Finding]) -> Errors:
+    """The rules that are broken, by file and line."""
     found: Errors = {}
-    for m in re.finditer(r"^(\S+?):(\d+): error: .*\[([\w-]+)\]$", output, re.MULTILINE):
-        found.setdefault((Path(m[1]).name, int(m[2])), set()).add(m[3])
+    for finding in findings:
+        found.setdefault((finding.file.name, finding.line), set()).add(finding.rule)
     return found
 
 
-def pyright() -> Errors:
-    """What pyright strict finds in the installed package and in the programs."""
+def of_programs() -> dict[str, Errors]:
+    """What each checker finds in the programs, and pyright in the installed package besides."""
     package = Path(str(find_spec("dgrr").origin)).parent  # type: ignore[union-attr]
-    with tempfile.TemporaryDirectory(dir=HERE) as folder:
-        root = Path(folder).resolve()
-        wanted = [str(package), *map(str, PROGRAMS)]
-        include = [str(Path(*[".."] * len(root.parts[1:]), *Path(p).parts[1:])) for p in wanted]
-        settings = {"include": include, "exclude": [], "typeCheckingMode": "strict", "extraPaths": [str(HERE)]}
-        (root / "pyrightconfig.json").write_text(json.dumps(settings))
-        command = [sys.executable, "-m", "pyright", "-p", str(root), "--pythonpath", sys.executable, "--outputjson"]
-        report = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
-    assert report["summary"]["filesAnalyzed"] > 80, report["summary"]
-    found: Errors = {}
-    for item in report["generalDiagnostics"]:
-        if item["severity"] == "error":
-            at = (Path(item["file"]).name, item["range"]["start"]["line"] + 1)
-            found.setdefault(at, set()).add(item.get("rule", "syntax"))
-    return found
+    strict = {"typeCheckingMode": "strict", "extraPaths": [str(HERE)]}
+    by_mypy = mypy(PROGRAMS, ROOT / "pyproject.toml")
+    return {"mypy": by_line(by_mypy), "pyright": by_line(pyright([package, *PROGRAMS], strict))}
 
 
 def compare(checker: str, expected: Errors, found: Errors) -> int:
@@ -71,5 +56,16 @@ def compare(checker: str, expected: Errors, found: Errors) -> int:
     return len(wrong)
 
 
+def none_in_pages() -> int:
+    """Print what is found in pages and examples; how much it is."""
+    found = pages.found()
+    for checker, lines in found.items():
+        print(*(f"{checker}: {line}" for line in lines), sep="\n", end="\n" * bool(lines))
+        print(f"{checker}: {len(lines)} errors in {len(pages.programs())} pages and examples")
+    return sum(map(len, found.values()))
+
+
 if __name__ == "__main__":
-    sys.exit(bool(compare("mypy", announced(1), mypy()) + compare("pyright", announced(2), pyright())))
+    found = of_programs()
+    differences = [compare(checker, announced(i), found[checker]) for i, checker in enumerate(found, 1)]
+    sys.exit(bool(sum(differences) + none_in_pages()))

@@ -1,13 +1,14 @@
 """The fully connected layer."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
+from ....base.arrays import Array, Arrays
 from ... import ops
 from ...errors import DomainError, ShapeError
 from ...record.kinds import MISFIT, integer
 from ...values.shape import Dim
-from ...var.var import Var
+from ...var.var import AnyVar, Var
 from ..context import Context
 from ..initializers import uniform_fan_in
 from ..layer import F, In, Layer, Out, Params, S, parameter
@@ -49,12 +50,16 @@ class Linear(Layer[In, Out]):
         start = uniform_fan_in(self.in_features)
         return weight_and_bias((self.out_features, self.in_features), start, self.out_features if self.bias else 0)
 
-    def __call__(self, p: Params, x: Var[F, *S, In], ctx: Context | None = None) -> Var[F, *S, Out]:
+    @overload
+    def __call__(self, p: Params | Arrays, x: Var[F, *S, In], ctx: Context | None = None) -> Var[F, *S, Out]: ...
+    @overload
+    def __call__(self, p: Arrays, x: Array, ctx: Context | None = None) -> Array: ...
+    @overload
+    def __call__(self, p: Params, x: Array, ctx: Context | None = None) -> AnyVar: ...
+    def __call__(self, p: Any, x: Any, ctx: Context | None = None) -> Any:
         """(…, in_features) to (…, out_features)."""
         bias = parameter(p, self, "bias") if self.bias else None
-        y: Any = ops.linear(x, parameter(p, self, "weight"), bias)  # pyright: ignore[reportUnknownVariableType]
-        made: Var[F, *S, Out] = y
-        return made
+        return ops.linear(x, parameter(p, self, "weight"), bias)
 
 
 def _size(where: str, given: type[Dim] | int) -> int:

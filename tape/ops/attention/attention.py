@@ -15,7 +15,7 @@ from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call, permuted
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
-from ...record.types import Bs, F, N, S
+from ...record.types import Bs, Constant, F, N, Operand, S
 from ...values.dtypes import boolean
 from ...var.var import AnyVar, Var
 from ..elementwise.arithmetic import add, mul, scale as scaled, sub
@@ -90,7 +90,7 @@ MASK = np.ones((3, 4), np.bool_)
 def attention_weights(
     query: Var[F, *Bs, Queries, Features],
     key: Var[F, *Bs, Keys, Features],
-    mask: Var[boolean, Queries, Keys] | None = None,
+    mask: Operand[boolean, Queries, Keys] | None = None,
     is_causal: bool = False,
     scale: float | None = None,
 ) -> Var[F, *Bs, Queries, Keys]: ...
@@ -98,7 +98,7 @@ def attention_weights(
 def attention_weights(
     query: Var[F, *Bs, Queries, Features],
     key: Var[F, *Bs, Keys, Features],
-    mask: Var[boolean, *Bs, Queries, Keys] | None = None,
+    mask: Operand[boolean, *Bs, Queries, Keys] | None = None,
     is_causal: bool = False,
     scale: float | None = None,
 ) -> Var[F, *Bs, Queries, Keys]: ...
@@ -124,7 +124,11 @@ def attention_weights(
     instead={"scale": "ops.attention_weights(query * scale, key, mask, is_causal, scale=1.0)"},
 )
 def attention_weights(
-    query: AnyVar, key: AnyVar, mask: AnyVar | None = None, is_causal: bool = False, scale: float | None = None
+    query: AnyVar,
+    key: AnyVar,
+    mask: AnyVar | Constant | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
 ) -> AnyVar:
     """The softmax over the keys of ``(query @ keyᵀ) * scale``, as one row of weights for each query.
 
@@ -193,11 +197,13 @@ def _lower_softmax(scores: Slot, mask: Slot | None, is_causal: bool) -> Slot:
 
 @overload
 def masked_softmax(
-    scores: Var[F, *Bs, Queries, Keys], mask: Var[boolean, Queries, Keys] | None = None, is_causal: bool = False
+    scores: Var[F, *Bs, Queries, Keys], mask: Operand[boolean, Queries, Keys] | None = None, is_causal: bool = False
 ) -> Var[F, *Bs, Queries, Keys]: ...
 @overload
 def masked_softmax(
-    scores: Var[F, *Bs, Queries, Keys], mask: Var[boolean, *Bs, Queries, Keys] | None = None, is_causal: bool = False
+    scores: Var[F, *Bs, Queries, Keys],
+    mask: Operand[boolean, *Bs, Queries, Keys] | None = None,
+    is_causal: bool = False,
 ) -> Var[F, *Bs, Queries, Keys]: ...
 @op(
     lower=_lower_softmax,
@@ -216,7 +222,7 @@ def masked_softmax(
     ),
     batch_axis={"scores": -3, "mask": -3},
 )
-def masked_softmax(scores: AnyVar, mask: AnyVar | None = None, is_causal: bool = False) -> AnyVar:
+def masked_softmax(scores: AnyVar, mask: AnyVar | Constant | None = None, is_causal: bool = False) -> AnyVar:
     """The softmax along the last axis over what the mask keeps (true means keep); 0 elsewhere.
 
     With ``is_causal`` a row sees nothing behind its own position besides. A row that keeps nothing is 0, and has no

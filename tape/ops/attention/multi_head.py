@@ -9,7 +9,7 @@ from ...errors import DomainError, DTypeError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.composed import composed, fitted
 from ...record.samples import Make, Sample, bad
-from ...record.types import Bs, F, K, M, N
+from ...record.types import Bs, Constant, F, K, M, N, Operand
 from ...values.dtypes import boolean
 from ...var.var import AnyVar, Gradual, Var, shape_of
 from ..elementwise.arithmetic import add, sub
@@ -169,20 +169,20 @@ ERRORS = (
 )
 def multi_head_attention(
     x: Var[F, *Bs, N, D],
-    wq: Var[F, D, K],
+    wq: Operand[F, D, K],
     wk: Var[F, C, L],
     wv: Var[F, V, L],
-    wo: Var[F, K, D],
+    wo: Operand[F, K, D],
     num_heads: int,
-    mask: Gradual[Any] | None = None,
+    mask: Gradual[Any] | Constant | None = None,
     is_causal: bool = False,
-    bq: Var[F, K] | None = None,
-    bk: Var[F, L] | None = None,
-    bv: Var[F, L] | None = None,
-    bo: Var[F, D] | None = None,
+    bq: Operand[F, K] | None = None,
+    bk: Operand[F, L] | None = None,
+    bv: Operand[F, L] | None = None,
+    bo: Operand[F, D] | None = None,
     context: Var[F, *Bs, M, C] | None = None,
     value: Var[F, *Bs, M, V] | None = None,
-    key_mask: Gradual[boolean] | None = None,
+    key_mask: Gradual[boolean] | Constant | None = None,
     num_kv_heads: int | None = None,
     softcap: float | None = None,
     window: int | None = None,

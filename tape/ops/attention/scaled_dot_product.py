@@ -8,7 +8,7 @@ from ...errors import DTypeError, ShapeError
 from ...numerics.math.exact import quotient
 from ...record.composed import composed, fitted
 from ...record.samples import Make, Sample, bad
-from ...record.types import Bs, F
+from ...record.types import Bs, Constant, F, Operand
 from ...var.var import AnyVar, Gradual, Var, shape_of
 from ..elementwise.arithmetic import add, scale as scaled
 from ..elementwise.exponential import tanh
@@ -88,9 +88,9 @@ def _samples(make: Make) -> list[Sample]:
 )  # fmt: skip
 def scaled_dot_product_attention(
     query: Var[F, *Bs, Queries, Features],
-    key: Var[F, *Bs, Keys, Features],
+    key: Operand[F, *Bs, Keys, Features],
     value: Var[F, *Bs, Keys, Values],
-    mask: Gradual[Any] | None = None,
+    mask: Gradual[Any] | Constant | None = None,
     is_causal: bool = False,
     scale: float | None = None,
     softcap: float | None = None,

@@ -14,7 +14,7 @@ from ...errors import DTypeError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
-from ...record.types import F
+from ...record.types import Constant, F
 from ...values.per_axis import PerAxis, PerSide
 from ...var.var import Gradual
 from ..elementwise.arithmetic import add
@@ -109,9 +109,9 @@ def _convs(make: Make) -> list[Sample]:
     batch_axis={"x": 0},
 )
 def conv(
-    x: Gradual[F],
-    weight: Gradual[F],
-    bias: Gradual[F] | None = None,
+    x: Gradual[F] | Constant,
+    weight: Gradual[F] | Constant,
+    bias: Gradual[F] | Constant | None = None,
     stride: PerAxis = 1,
     padding: Padding = 0,
     dilation: PerAxis = 1,
@@ -297,9 +297,9 @@ def _conv_transposes(make: Make) -> list[Sample]:
     batch_axis={"x": 0},
 )
 def conv_transpose(
-    x: Gradual[F],
-    weight: Gradual[F],
-    bias: Gradual[F] | None = None,
+    x: Gradual[F] | Constant,
+    weight: Gradual[F] | Constant,
+    bias: Gradual[F] | Constant | None = None,
     stride: PerAxis = 1,
     padding: PerSide = 0,
     output_padding: PerAxis = 0,

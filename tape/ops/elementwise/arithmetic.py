@@ -16,7 +16,7 @@ from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.pointwise_op import SPECIAL, pointwise_op
 from ...record.samples import Make, Sample, bad, binary, unary
-from ...record.types import A, F, S
+from ...record.types import A, F, Operand, S
 from ...values.spec import Spec
 from ...var.var import Var
 from . import reference
@@ -42,7 +42,7 @@ def _operands(make: Make) -> list[Sample]:
 @pointwise_op(
     arithmetic.add, lambda d: d, lambda d: d, integer=_integer(kernels_integer.ADD), samples=_operands, covers=("add",)
 )
-def add(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
+def add(a: Operand[A, *S], b: Operand[A, *S]) -> Var[A, *S]:
     """``a + b``; whole numbers wrap. Operands of one shape; ``+`` on Vars broadcasts.
 
     Source: numpy.add, for operands of one shape.
@@ -63,7 +63,7 @@ def add(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
     samples=_operands,
     covers=("sub",),
 )
-def sub(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
+def sub(a: Operand[A, *S], b: Operand[A, *S]) -> Var[A, *S]:
     """``a - b``; whole numbers wrap. Operands of one shape; ``-`` on Vars broadcasts.
 
     Source: numpy.subtract, for operands of one shape.
@@ -83,7 +83,7 @@ def sub(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
     samples=_operands,
     covers=("mul",),
 )
-def mul(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
+def mul(a: Operand[A, *S], b: Operand[A, *S]) -> Var[A, *S]:
     """``a * b``, element by element; whole numbers wrap. Operands of one shape; ``*`` on Vars broadcasts.
 
     Source: numpy.multiply, for operands of one shape.
@@ -101,7 +101,7 @@ def mul(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
     lambda d, b, y: neg(div(mul(d, y), b)),
     jvp=lambda da, db, b, y: div(sub(da, mul(y, db)), b),
 )
-def div(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
+def div(a: Operand[F, *S], b: Operand[F, *S]) -> Var[F, *S]:
     """``a / b`` by IEEE-754: ``1/0`` is infinite, ``0/0`` NaN. Operands of one shape; ``/`` on Vars broadcasts.
 
     Source: numpy.divide, for operands of one shape.

@@ -11,7 +11,7 @@ from ...errors import DomainError, ShapeError
 from ...record.derivative import NO_GRAD
 from ...record.pointwise_op import SPECIAL, pointwise_op
 from ...record.samples import Make, Sample, bad
-from ...record.types import F, S
+from ...record.types import F, Operand, S
 from ...values.spec import Spec
 from ...var.var import Var
 from .kernels import clamp as kernels
@@ -55,7 +55,7 @@ def times_sign(g: Var[F, *S], x: Var[F, *S]) -> Var[F, *S]:
     covers=("max",),
     repeats=True,
 )
-def maximum(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
+def maximum(a: Operand[F, *S], b: Operand[F, *S]) -> Var[F, *S]:
     """The larger of two; NaN wins, and -0 is less than +0. Ties, and NaN, split the gradient in halves.
 
     Operands of several shapes are broadcast, as by operators.
@@ -78,7 +78,7 @@ def maximum(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     covers=("min",),
     repeats=True,
 )
-def minimum(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
+def minimum(a: Operand[F, *S], b: Operand[F, *S]) -> Var[F, *S]:
     """The smaller of two; NaN wins, and -0 is less than +0. Ties, and NaN, split the gradient in halves.
 
     Operands of several shapes are broadcast, as by operators.

@@ -11,7 +11,7 @@ from ...record.derivative import NO_GRAD
 from ...record.lowering import elementwise
 from ...record.op import op
 from ...record.samples import Bad, Make, Sample, Samples, bad
-from ...record.types import S, W
+from ...record.types import Operand, S, W
 from ...values.dtypes import boolean
 from ...var.var import Var
 from .kernels import integer as kernels
@@ -50,7 +50,7 @@ def _of_pairs(
 
 
 @_of_pairs(kernels.integer, kernels.FLOOR_DIVIDE, np.floor_divide, integer_pairs, FLOATS)
-def floor_divide(a: Var[W, *S], b: Var[W, *S]) -> Var[W, *S]:
+def floor_divide(a: Operand[W, *S], b: Operand[W, *S]) -> Var[W, *S]:
     """``a // b`` of whole numbers, rounded down: 0 for b = 0, and ``-2**63 // -1`` wraps. ``//`` on Vars broadcasts.
 
     Source: numpy.floor_divide, for operands of one shape.
@@ -63,7 +63,7 @@ def floor_divide(a: Var[W, *S], b: Var[W, *S]) -> Var[W, *S]:
 
 
 @_of_pairs(kernels.integer, kernels.REMAINDER, np.remainder, integer_pairs, FLOATS)
-def remainder(a: Var[W, *S], b: Var[W, *S]) -> Var[W, *S]:
+def remainder(a: Operand[W, *S], b: Operand[W, *S]) -> Var[W, *S]:
     """``a % b`` of whole numbers, ``a - (a // b) * b``: 0 for b = 0. ``%`` on Vars broadcasts.
 
     Source: numpy.remainder, for operands of one shape.
@@ -82,7 +82,7 @@ def _masks(make: Make) -> list[Sample]:
 
 
 @_of_pairs(kernels.logical, kernels.AND, np.logical_and, _masks, NUMBERS)
-def logical_and(a: Var[boolean, *S], b: Var[boolean, *S]) -> Var[boolean, *S]:
+def logical_and(a: Operand[boolean, *S], b: Operand[boolean, *S]) -> Var[boolean, *S]:
     """Whether both are true, element by element; ``&`` on Vars broadcasts.
 
     Source: numpy.logical_and, for operands of one shape.
@@ -95,7 +95,7 @@ def logical_and(a: Var[boolean, *S], b: Var[boolean, *S]) -> Var[boolean, *S]:
 
 
 @_of_pairs(kernels.logical, kernels.OR, np.logical_or, _masks, NUMBERS)
-def logical_or(a: Var[boolean, *S], b: Var[boolean, *S]) -> Var[boolean, *S]:
+def logical_or(a: Operand[boolean, *S], b: Operand[boolean, *S]) -> Var[boolean, *S]:
     """Whether one or both are true, element by element; ``|`` on Vars broadcasts.
 
     Source: numpy.logical_or, for operands of one shape.
@@ -108,7 +108,7 @@ def logical_or(a: Var[boolean, *S], b: Var[boolean, *S]) -> Var[boolean, *S]:
 
 
 @_of_pairs(kernels.logical, kernels.XOR, np.logical_xor, _masks, NUMBERS)
-def logical_xor(a: Var[boolean, *S], b: Var[boolean, *S]) -> Var[boolean, *S]:
+def logical_xor(a: Operand[boolean, *S], b: Operand[boolean, *S]) -> Var[boolean, *S]:
     """Whether one of two is true and the other is not, element by element; ``^`` on Vars broadcasts.
 
     Source: numpy.logical_xor, for operands of one shape.

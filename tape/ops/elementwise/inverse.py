@@ -13,7 +13,7 @@ from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.pointwise_op import SPECIAL, pointwise_op
 from ...record.samples import Make, Sample
-from ...record.types import F, S
+from ...record.types import F, Operand, S
 from ...var.var import Var
 from .arithmetic import add, div, mul, neg, scale, sub
 from .functions import LARGE, rsqrt, shift, square
@@ -152,7 +152,7 @@ def _turn(g: Any, along: Any, a: Any, b: Any) -> Any:
     samples=_points,
     work=40,
 )
-def atan2(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
+def atan2(a: Operand[F, *S], b: Operand[F, *S]) -> Var[F, *S]:
     """The angle in radians of the point (b, a), from -pi to pi, by IEEE-754's atan2 with its signed zeros.
 
     The gradient is 0 where ``a * a + b * b`` is 0.

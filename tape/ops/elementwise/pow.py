@@ -9,7 +9,7 @@ import numpy as np
 
 from ...record.pointwise_op import SPECIAL, pointwise_op
 from ...record.samples import Make, Sample
-from ...record.types import F, S
+from ...record.types import F, Operand, S
 from ...var.var import Var
 from .arithmetic import mul
 from .exponential import log
@@ -45,7 +45,7 @@ def _by_exponent(d: Any, x: Any, exponent: Any, y: Any) -> Any:
 
 
 @pointwise_op(kernels.pow_of_elements, _by_base, _by_exponent, samples=_powers, work=70)
-def pow(x: Var[F, *S], exponent: Var[F, *S]) -> Var[F, *S]:
+def pow(x: Operand[F, *S], exponent: Operand[F, *S]) -> Var[F, *S]:
     """``x ** exponent`` by IEEE-754's pow; operands of one shape, ``**`` on Vars broadcasts.
 
     1 for an exponent of 0 and a base of 1, whatever the other is; NaN for a negative base and an exponent that is not

@@ -17,7 +17,7 @@ from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.pointwise_op import pointwise_op, read
 from ...record.samples import Make, Sample, bad
-from ...record.types import D, F, S
+from ...record.types import D, F, Operand, S
 from ...values.dtypes import DTYPES, DType, boolean, f32, f64, i64
 from ...values.spec import Spec
 from ...var.var import Var
@@ -54,7 +54,7 @@ def _comparison(kernel: Kernel, *, swapped: bool = False) -> Callable[[Function]
 
 
 @_comparison(kernels.equal)
-def equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+def equal(a: Operand[D, *S], b: Operand[D, *S]) -> Var[boolean, *S]:
     """``a == b`` element by element; NaN equals nothing.
 
     Source: numpy.equal, for operands of one shape and dtype.
@@ -67,7 +67,7 @@ def equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
 
 
 @_comparison(kernels.not_equal)
-def not_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+def not_equal(a: Operand[D, *S], b: Operand[D, *S]) -> Var[boolean, *S]:
     """``a != b`` element by element.
 
     Source: numpy.not_equal, for operands of one shape and dtype.
@@ -80,7 +80,7 @@ def not_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
 
 
 @_comparison(kernels.less)
-def less(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+def less(a: Operand[D, *S], b: Operand[D, *S]) -> Var[boolean, *S]:
     """``a < b`` element by element.
 
     Source: numpy.less, for operands of one shape and dtype.
@@ -93,7 +93,7 @@ def less(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
 
 
 @_comparison(kernels.less_equal)
-def less_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+def less_equal(a: Operand[D, *S], b: Operand[D, *S]) -> Var[boolean, *S]:
     """``a <= b`` element by element.
 
     Source: numpy.less_equal, for operands of one shape and dtype.
@@ -106,7 +106,7 @@ def less_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
 
 
 @_comparison(kernels.less, swapped=True)
-def greater(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+def greater(a: Operand[D, *S], b: Operand[D, *S]) -> Var[boolean, *S]:
     """``a > b`` element by element.
 
     Source: numpy.greater, for operands of one shape and dtype.
@@ -119,7 +119,7 @@ def greater(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
 
 
 @_comparison(kernels.less_equal, swapped=True)
-def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+def greater_equal(a: Operand[D, *S], b: Operand[D, *S]) -> Var[boolean, *S]:
     """``a >= b`` element by element.
 
     Source: numpy.greater_equal, for operands of one shape and dtype.
@@ -155,7 +155,7 @@ def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     ),
     repeats=True,
 )
-def where(condition: Var[boolean, *S], a: Var[D, *S], b: Var[D, *S]) -> Var[D, *S]:
+def where(condition: Operand[boolean, *S], a: Operand[D, *S], b: Operand[D, *S]) -> Var[D, *S]:
     """``a`` where the condition holds, else ``b``; what is not selected cannot be seen, not even a NaN.
 
     Operands of several shapes are broadcast, as by operators.

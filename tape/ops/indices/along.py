@@ -3,6 +3,8 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
+from typing import overload
+
 import numpy as np
 
 from ....base.arrays import Array
@@ -13,7 +15,7 @@ from ...record.kinds.values import AXIS, AxisOf, at_least
 from ...record.lowering import Slot, call
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
-from ...record.types import D, F, S, like
+from ...record.types import Constant, D, F, Operand, S, like
 from ...values.dtypes import i64
 from ...values.shape import normal_axis
 from ...values.spec import Spec
@@ -56,6 +58,10 @@ def _takes(make: Make) -> list[Sample]:
     ]
 
 
+@overload
+def take_along_axis(x: Gradual[D] | Constant, indices: Var[i64, *S], axis: int = -1) -> Var[D, *S]: ...
+@overload
+def take_along_axis(x: Gradual[D], indices: Constant, axis: int = -1) -> Gradual[D]: ...
 @op(
     infer=_infer_take,
     lower=_lower_take,
@@ -86,7 +92,7 @@ def _takes(make: Make) -> list[Sample]:
     batch_axis=BOTH,
     kinds={"axis": AXIS},
 )
-def take_along_axis(x: Gradual[D], indices: Var[i64, *S], axis: int = -1) -> Var[D, *S]:
+def take_along_axis(x: Gradual[D] | Constant, indices: Operand[i64, *S], axis: int = -1) -> Var[D, *S]:
     """The elements of ``x`` at ``indices`` along an axis, an index for each result; negative ones count from the end.
 
     It takes elements in the order that `argsort` finds. Other axes have the same sizes in both.
@@ -160,7 +166,9 @@ def _reference_scatter(values: Array, indices: Array, size: int, axis: int = -1)
     batch_axis={"values": 0, "indices": 0},
     kinds={"size": at_least(0), "axis": AxisOf("values")},
 )
-def scatter_add_along_axis(values: Gradual[F], indices: Var[i64, *S], size: int, axis: int = -1) -> Gradual[F]:
+def scatter_add_along_axis(
+    values: Gradual[F] | Constant, indices: Gradual[i64] | Constant, size: int, axis: int = -1
+) -> Gradual[F]:
     """Zeros, ``size`` along an axis, with each of ``values`` added at its own index, in ascending position.
 
     Source: torch.Tensor.scatter_add of zeros.

@@ -4,7 +4,7 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
 from math import prod
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ...record.kinds.values import AXIS, at_least
 from ...record.lowering import Slot, call
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
-from ...record.types import D, F, K, N, S, like
+from ...record.types import Constant, D, F, K, N, Operand, S, like
 from ...values.dtypes import i64
 from ...values.shape import normal_axis
 from ...values.spec import Spec
@@ -65,13 +65,15 @@ def _takes(make: Make) -> list[Sample]:
 
 
 @overload
-def take(x: Var[D, UnknownAxis, *tuple[UnknownAxis, ...]], indices: Gradual[i64], axis: int = 0) -> Gradual[D]: ...
+def take(
+    x: Var[D, UnknownAxis, *tuple[UnknownAxis, ...]], indices: Gradual[i64] | Constant, axis: int = 0
+) -> Gradual[D]: ...
 @overload
 def take(x: Var[D, N], indices: Var[i64, *S], axis: int = 0) -> Var[D, *S]: ...
 @overload
 def take(x: Var[D, N, K], indices: Var[i64, *S], axis: Literal[0] = 0) -> Var[D, *S, K]: ...
 @overload
-def take(x: Gradual[D], indices: Gradual[i64], axis: int = 0) -> Gradual[D]: ...
+def take(x: Gradual[D], indices: Gradual[i64] | Constant, axis: int = 0) -> Gradual[D]: ...
 @op(
     infer=_taken,
     lower=_lower_take,
@@ -90,7 +92,7 @@ def take(x: Gradual[D], indices: Gradual[i64], axis: int = 0) -> Gradual[D]: ...
     excused={"batch": "the indices select from the batch"},
     kinds={"axis": AXIS},
 )
-def take(x: Gradual[D], indices: Gradual[i64], axis: int = 0) -> Gradual[D]:
+def take(x: Gradual[D], indices: Gradual[i64] | Constant, axis: int = 0) -> Gradual[D]:
     """The slices of ``x`` at ``indices`` along an axis; indices may repeat and count from the end.
 
     Source: numpy.take with an axis.
@@ -103,6 +105,12 @@ def take(x: Gradual[D], indices: Gradual[i64], axis: int = 0) -> Gradual[D]:
     ...
 
 
+@overload
+def embedding(weight: Var[F, N, K], indices: Var[i64, *S]) -> Var[F, *S, K]: ...
+@overload
+def embedding(weight: Gradual[F], indices: Constant) -> Gradual[F]: ...
+@overload
+def embedding(weight: Constant, indices: Gradual[i64]) -> Gradual[Any]: ...
 @op(
     lower=lambda weight, indices: _lower_take(weight, indices, 0, "embedding"),
     vjp=(lambda g, indices, weight_shape: scatter_add(g, indices, weight_shape[0]), NO_GRAD),
@@ -123,7 +131,7 @@ def take(x: Gradual[D], indices: Gradual[i64], axis: int = 0) -> Gradual[D]:
     ),
     batch_axis={"indices": 0},
 )
-def embedding(weight: Var[F, N, K], indices: Var[i64, *S]) -> Var[F, *S, K]:
+def embedding(weight: Operand[F, N, K], indices: Operand[i64, *S]) -> Var[F, *S, K]:
     """For each index its row of a table; gradients of a row that is used several times are added.
 
     Source: torch.nn.functional.embedding; negative indices as in numpy.
@@ -201,7 +209,7 @@ def _reference_scatter(values: Array, indices: Array, size: int, axis: int = 0) 
     excused={"batch": "the indices select from the batch"},
     kinds={"size": at_least(0)},
 )
-def scatter_add(values: Gradual[F], indices: Gradual[i64], size: int, axis: int = 0) -> Gradual[F]:
+def scatter_add(values: Gradual[F], indices: Gradual[i64] | Constant, size: int, axis: int = 0) -> Gradual[F]:
     """Zeros, ``size`` along an axis, with each slice of ``values`` added at its index, in ascending position.
 
     Source: torch.Tensor.index_add of zeros.
@@ -235,6 +243,14 @@ def _reference_index_add(x: Array, indices: Array, values: Array, axis: int = 0)
     return reference.index_add(x, indices.reshape(-1), rows, a)
 
 
+@overload
+def index_add(
+    x: Var[F, *S], indices: Gradual[i64] | Constant, values: Gradual[F] | Constant, axis: int = 0
+) -> Var[F, *S]: ...
+@overload
+def index_add(
+    x: Constant, indices: Gradual[i64] | Constant, values: Gradual[F] | Constant, axis: int = 0
+) -> Gradual[F]: ...
 @op(
     infer=_added,
     lower=_lower_index_add,
@@ -263,7 +279,9 @@ def _reference_index_add(x: Array, indices: Array, values: Array, axis: int = 0)
     excused={"batch": "the indices select from the batch"},
     kinds={"axis": AXIS},
 )
-def index_add(x: Var[F, *S], indices: Gradual[i64], values: Gradual[F], axis: int = 0) -> Var[F, *S]:
+def index_add(
+    x: Operand[F, *S], indices: Gradual[i64] | Constant, values: Gradual[F] | Constant, axis: int = 0
+) -> Var[F, *S]:
     """``x`` with each slice of ``values`` added at its index along an axis, in ascending position.
 
     One index, a whole number, adds one slice: ``index_add(x, 2, row)``.

@@ -3,7 +3,7 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, permuted, reshaped, view
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
-from ...record.types import Bs, F, K, N, like
+from ...record.types import Bs, Constant, F, K, N, Operand, like
 from ...values.spec import Spec
 from ...var.method_types import typed_as
 from ...var.var import Gradual, Var, product
@@ -152,7 +152,7 @@ def _matrices(make: Make) -> list[Sample]:
     covers=("matmul", "bmm"),
     batch_axis={"a": -2},
 )
-def matmul(a: Gradual[F], b: Gradual[F]) -> Gradual[F]:
+def matmul(a: Gradual[F] | Constant, b: Gradual[F] | Constant) -> Gradual[F]:
     """The matrix product of the last two axes, for each index of the leading axes, which are broadcast.
 
     A vector on the left is a row and on the right a column, whose axis of 1 the result does not have. The gradient
@@ -191,6 +191,12 @@ def _linear_advice(x: Spec, w: Spec, b: Spec | None) -> str:
     return f"the last axis of x is {x.shape[-1]}, and w takes {w.shape[1]}"
 
 
+@overload
+def linear(x: Var[F, *Bs, K], w: Var[F, N, K], b: Operand[F, N] | None = None) -> Var[F, *Bs, N]: ...
+@overload
+def linear(x: Constant, w: Gradual[F], b: Gradual[F] | Constant | None = None) -> Gradual[F]: ...
+@overload
+def linear(x: Gradual[F], w: Constant, b: Gradual[F] | Constant | None = None) -> Gradual[F]: ...
 @op(
     lower=_lower_linear,
     vjp=(
@@ -218,7 +224,7 @@ def _linear_advice(x: Spec, w: Spec, b: Spec | None) -> str:
     batch_axis={"x": -2},
     advice=_linear_advice,
 )
-def linear(x: Var[F, *Bs, K], w: Var[F, N, K], b: Var[F, N] | None = None) -> Var[F, *Bs, N]:
+def linear(x: Operand[F, *Bs, K], w: Operand[F, N, K], b: Operand[F, N] | None = None) -> Var[F, *Bs, N]:
     """``x @ w.T + b``: w is (out, in); the bias is optional.
 
     Source: torch.nn.functional.linear.

@@ -14,7 +14,7 @@ from ...record.composed import composed, fitted
 from ...record.lowering import Singular, Slot, call, view
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
-from ...record.types import Bs, F, K, N
+from ...record.types import Bs, F, K, N, Operand
 from ...values.spec import Spec
 from ...var.var import Var
 from ..elementwise.arithmetic import neg, sub
@@ -85,7 +85,7 @@ def _advice(a: Spec, b: Spec) -> str:
     batch_axis={"a": -3, "b": -3},
     advice=_advice,
 )
-def solve(a: Var[F, *Bs, N, N], b: Var[F, *Bs, N, K]) -> Var[F, *Bs, N, K]:
+def solve(a: Operand[F, *Bs, N, N], b: Var[F, *Bs, N, K]) -> Var[F, *Bs, N, K]:
     """The x with ``a @ x = b`` for a square matrix, or for each of several.
 
     Rows are eliminated from the first column on, with the largest of its elements as the pivot, the first of equal
@@ -147,7 +147,7 @@ def _factored(make: Make) -> list[Sample]:
 
 
 @composed(reference=_reference_cholesky_solve, samples=_factored, batch_axis={"b": -3, "factor": -3})
-def cholesky_solve(b: Var[F, *Bs, N, K], factor: Var[F, *Bs, N, N], upper: bool = False) -> Var[F, *Bs, N, K]:
+def cholesky_solve(b: Var[F, *Bs, N, K], factor: Operand[F, *Bs, N, N], upper: bool = False) -> Var[F, *Bs, N, K]:
     """The x with ``a @ x = b`` for the a of which `cholesky` gave a factor: two triangular systems.
 
     With ``upper`` the factor is an upper triangle u with ``u.T @ u = a``. Only its triangle is read.

@@ -12,7 +12,7 @@ from ...errors import ShapeError
 from ...record.lowering import Slot, call, permuted
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
-from ...record.types import Bs, F, K, N
+from ...record.types import Bs, F, K, N, Operand
 from ...values.spec import Spec
 from ...var.var import Var
 from ..elementwise.arithmetic import add, mul, neg, sub
@@ -160,7 +160,7 @@ def _systems(make: Make) -> list[Sample]:
     advice=_advice,
 )
 def solve_triangular(
-    a: Var[F, *Bs, N, N], b: Var[F, *Bs, N, K], upper: bool, transpose: bool = False, unitriangular: bool = False
+    a: Operand[F, *Bs, N, N], b: Var[F, *Bs, N, K], upper: bool, transpose: bool = False, unitriangular: bool = False
 ) -> Var[F, *Bs, N, K]:
     """The x with ``a @ x = b`` for an upper or a lower triangular matrix, or for each of several.
 

@@ -11,7 +11,7 @@ import numpy as np
 from ....base.arrays import Array
 from ...record.pointwise_op import pointwise_op, read
 from ...record.samples import Make, Sample
-from ...record.types import F, S
+from ...record.types import Constant, F, Operand, S
 from ...var.var import Gradual, Var, shape_of
 from ..elementwise import select
 from ..elementwise.activation import softplus
@@ -91,12 +91,14 @@ def _mean_samples(make: Make) -> list[Sample]:
 
 @overload
 def binary_cross_entropy_with_logits(
-    logits: Var[F, *S], targets: Var[F, *S], weight: Gradual[F] | None = None, pos_weight: Gradual[F] | None = None,
+    logits: Operand[F, *S], targets: Operand[F, *S], weight: Gradual[F] | Constant | None = None,
+    pos_weight: Gradual[F] | Constant | None = None,
     reduction: Total = "mean",
 ) -> Var[F]: ...  # fmt: skip
 @overload
 def binary_cross_entropy_with_logits(
-    logits: Var[F, *S], targets: Var[F, *S], weight: Gradual[F] | None = None, pos_weight: Gradual[F] | None = None,
+    logits: Operand[F, *S], targets: Operand[F, *S], weight: Gradual[F] | Constant | None = None,
+    pos_weight: Gradual[F] | Constant | None = None,
     *, reduction: Each,
 ) -> Var[F, *S]: ...  # fmt: skip
 @loss(
@@ -147,12 +149,12 @@ def _reference_focal(logits: Array, targets: Array, alpha: float | None, gamma: 
 
 @overload
 def sigmoid_focal_loss(
-    logits: Var[F, *S], targets: Var[F, *S], alpha: float | None = 0.25, gamma: float = 2.0,
+    logits: Operand[F, *S], targets: Operand[F, *S], alpha: float | None = 0.25, gamma: float = 2.0,
     reduction: Total = "mean",
 ) -> Var[F]: ...  # fmt: skip
 @overload
 def sigmoid_focal_loss(
-    logits: Var[F, *S], targets: Var[F, *S], alpha: float | None = 0.25, gamma: float = 2.0, *, reduction: Each
+    logits: Operand[F, *S], targets: Operand[F, *S], alpha: float | None = 0.25, gamma: float = 2.0, *, reduction: Each
 ) -> Var[F, *S]: ...
 @loss(
     _reference_focal,
@@ -211,11 +213,14 @@ def _reference_probabilities(probs: Array, targets: Array, weight: Any) -> Array
 
 @overload
 def binary_cross_entropy(
-    probs: Var[F, *S], targets: Var[F, *S], weight: Gradual[F] | None = None, reduction: Total = "mean"
+    probs: Operand[F, *S],
+    targets: Operand[F, *S],
+    weight: Gradual[F] | Constant | None = None,
+    reduction: Total = "mean",
 ) -> Var[F]: ...
 @overload
 def binary_cross_entropy(
-    probs: Var[F, *S], targets: Var[F, *S], weight: Gradual[F] | None = None, *, reduction: Each
+    probs: Operand[F, *S], targets: Operand[F, *S], weight: Gradual[F] | Constant | None = None, *, reduction: Each
 ) -> Var[F, *S]: ...
 @loss(
     _reference_probabilities,

@@ -17,7 +17,7 @@ from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
-from ...record.types import B, C, F, S
+from ...record.types import B, C, F, Operand, S
 from ...values.dtypes import i64
 from ...var.var import Var, shape_of
 from ..elementwise.arithmetic import add, divide, mul, neg, power, scale, sub
@@ -102,13 +102,13 @@ ERRORS = (
 
 @overload
 def cross_entropy(
-    logits: Var[F, *S, C], labels: Var[i64, *S], label_smoothing: float = 0.0, ignore_index: int | None = None,
-    weight: Var[F, C] | None = None, reduction: Total = "mean",
+    logits: Var[F, *S, C], labels: Operand[i64, *S], label_smoothing: float = 0.0, ignore_index: int | None = None,
+    weight: Operand[F, C] | None = None, reduction: Total = "mean",
 ) -> Var[F]: ...  # fmt: skip
 @overload
 def cross_entropy(
-    logits: Var[F, *S, C], labels: Var[i64, *S], label_smoothing: float = 0.0, ignore_index: int | None = None,
-    weight: Var[F, C] | None = None, *, reduction: Each,
+    logits: Var[F, *S, C], labels: Operand[i64, *S], label_smoothing: float = 0.0, ignore_index: int | None = None,
+    weight: Operand[F, C] | None = None, *, reduction: Each,
 ) -> Var[F, *S]: ...  # fmt: skip
 @loss(
     _reference_cross_entropy,
@@ -210,12 +210,14 @@ def _soft_samples(make: Make) -> list[Sample]:
 
 @overload
 def soft_cross_entropy(
-    logits: Var[F, *S, C], targets: Var[F, *S, C], label_smoothing: float = 0.0, weight: Var[F, C] | None = None,
+    logits: Operand[F, *S, C], targets: Operand[F, *S, C], label_smoothing: float = 0.0, weight: Operand[F,
+    C] | None = None,
     reduction: Total = "mean",
 ) -> Var[F]: ...  # fmt: skip
 @overload
 def soft_cross_entropy(
-    logits: Var[F, *S, C], targets: Var[F, *S, C], label_smoothing: float = 0.0, weight: Var[F, C] | None = None, *,
+    logits: Operand[F, *S, C], targets: Operand[F, *S, C], label_smoothing: float = 0.0, weight: Operand[F,
+    C] | None = None, *,
     reduction: Each,
 ) -> Var[F, *S]: ...  # fmt: skip
 @loss(

@@ -9,7 +9,7 @@ from ...errors import ShapeError
 from ...record.composed import composed, fitted
 from ...record.kinds.values import Beside
 from ...record.samples import Make, Sample, bad
-from ...record.types import B, C, F, K, N
+from ...record.types import B, C, F, K, N, Operand
 from ...values.dtypes import i64
 from ...var.var import Gradual, Var, shape_of
 from ..elementwise.arithmetic import add, div, neg, sub
@@ -151,8 +151,8 @@ def _samples(make: Make) -> list[Sample]:
 def ctc_loss(
     log_probs: Var[F, N, B, C],
     targets: Var[i64, B, K],
-    input_lengths: Var[i64, B],
-    target_lengths: Var[i64, B],
+    input_lengths: Operand[i64, B],
+    target_lengths: Operand[i64, B],
     blank: int = 0,
     reduction: str = "mean",
     zero_infinity: bool = False,

@@ -10,7 +10,7 @@ from ...numerics.math.reference import sums as reference_sums
 from ...record.composed import composed, fitted
 from ...record.kinds.values import NOT_NEGATIVE
 from ...record.samples import Sample
-from ...record.types import F, N, S
+from ...record.types import F, N, Operand, S
 from ...values.dtypes import i64
 from ...var.var import Var
 from ..elementwise.arithmetic import div, mul, neg, power, relu, sqrt, sub
@@ -50,7 +50,7 @@ def _reference_distance(a: Array, b: Array, p: float = 2.0, eps: float = 1e-6) -
     kinds={"p": NORM, "eps": NOT_NEGATIVE},
     batch_axis=ROWS,
 )
-def pairwise_distance(a: Var[F, *S, N], b: Var[F, *S, N], p: float = 2.0, eps: float = 1e-6) -> Var[F, *S]:
+def pairwise_distance(a: Operand[F, *S, N], b: Operand[F, *S, N], p: float = 2.0, eps: float = 1e-6) -> Var[F, *S]:
     """``sum(|a - b + eps| ** p) ** (1 / p)`` along the last axis: how far the vectors of a are from those of b.
 
     Source: torch.nn.functional.pairwise_distance.
@@ -87,7 +87,7 @@ def _reference_size(x: Array, eps: float) -> Array:
     kinds={"eps": NOT_NEGATIVE},
     batch_axis=ROWS,
 )
-def cosine_similarity(a: Var[F, *S, N], b: Var[F, *S, N], eps: float = 1e-8) -> Var[F, *S]:
+def cosine_similarity(a: Operand[F, *S, N], b: Operand[F, *S, N], eps: float = 1e-8) -> Var[F, *S]:
     """``sum(a b) / (max(|a|, eps) max(|b|, eps))`` along the last axis: the cosine of the angle between vectors.
 
     Source: torch.nn.functional.cosine_similarity.
@@ -115,12 +115,14 @@ def _reference_triplet(
 
 @overload
 def triplet_margin_loss(
-    anchor: Var[F, *S, N], positive: Var[F, *S, N], negative: Var[F, *S, N], margin: float = 1.0, p: float = 2.0,
+    anchor: Operand[F, *S, N], positive: Operand[F, *S, N], negative: Operand[F, *S, N], margin: float = 1.0,
+    p: float = 2.0,
     eps: float = 1e-6, swap: bool = False, reduction: Total = "mean",
 ) -> Var[F]: ...  # fmt: skip
 @overload
 def triplet_margin_loss(
-    anchor: Var[F, *S, N], positive: Var[F, *S, N], negative: Var[F, *S, N], margin: float = 1.0, p: float = 2.0,
+    anchor: Operand[F, *S, N], positive: Operand[F, *S, N], negative: Operand[F, *S, N], margin: float = 1.0,
+    p: float = 2.0,
     eps: float = 1e-6, swap: bool = False, *, reduction: Each,
 ) -> Var[F, *S]: ...  # fmt: skip
 @loss(
@@ -155,11 +157,15 @@ def _reference_embedding(a: Array, b: Array, targets: Array, margin: float) -> A
 
 @overload
 def cosine_embedding_loss(
-    a: Var[F, *S, N], b: Var[F, *S, N], targets: Var[i64, *S], margin: float = 0.0, reduction: Total = "mean"
+    a: Operand[F, *S, N],
+    b: Operand[F, *S, N],
+    targets: Operand[i64, *S],
+    margin: float = 0.0,
+    reduction: Total = "mean",
 ) -> Var[F]: ...
 @overload
 def cosine_embedding_loss(
-    a: Var[F, *S, N], b: Var[F, *S, N], targets: Var[i64, *S], margin: float = 0.0, *, reduction: Each
+    a: Operand[F, *S, N], b: Operand[F, *S, N], targets: Operand[i64, *S], margin: float = 0.0, *, reduction: Each
 ) -> Var[F, *S]: ...
 @loss(_reference_embedding, draw={"targets": signs}, settings=({"margin": 0.25},))
 def cosine_embedding_loss(a: Any, b: Any, targets: Any, margin: float) -> Any:

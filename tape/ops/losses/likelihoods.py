@@ -8,7 +8,7 @@ from ....base.arrays import Array
 from ...errors import DomainError
 from ...record.kinds.values import NOT_NEGATIVE
 from ...record.samples import Make, Sample, bad
-from ...record.types import F, S
+from ...record.types import F, Operand, S
 from ...var.var import Var, shape_of
 from ..elementwise.arithmetic import add, div, divide, mul, power, scale, sub
 from ..elementwise.clamp import clamp
@@ -45,13 +45,15 @@ def _reference_kl(log_probs: Array, targets: Array, log_target: bool, reduction:
 
 @overload
 def kl_div(
-    log_probs: Var[F, *S],
-    targets: Var[F, *S],
+    log_probs: Operand[F, *S],
+    targets: Operand[F, *S],
     log_target: bool = False,
     reduction: Total | Literal["batchmean"] = "mean",
 ) -> Var[F]: ...
 @overload
-def kl_div(log_probs: Var[F, *S], targets: Var[F, *S], log_target: bool = False, *, reduction: Each) -> Var[F, *S]: ...
+def kl_div(
+    log_probs: Operand[F, *S], targets: Operand[F, *S], log_target: bool = False, *, reduction: Each
+) -> Var[F, *S]: ...
 @loss(
     _reference_kl,
     reduction=reductions("mean", "sum", "none", "batchmean"),
@@ -106,12 +108,13 @@ def _counts(make: Make, *shape: int) -> Array:
 
 @overload
 def poisson_nll_loss(
-    log_rates: Var[F, *S], targets: Var[F, *S], log_input: bool = True, full: bool = False, eps: float = 1e-8,
+    log_rates: Operand[F, *S], targets: Operand[F, *S], log_input: bool = True, full: bool = False, eps: float = 1e-8,
     reduction: Total = "mean",
 ) -> Var[F]: ...  # fmt: skip
 @overload
 def poisson_nll_loss(
-    log_rates: Var[F, *S], targets: Var[F, *S], log_input: bool = True, full: bool = False, eps: float = 1e-8, *,
+    log_rates: Operand[F, *S], targets: Operand[F, *S], log_input: bool = True, full: bool = False,
+    eps: float = 1e-8, *,
     reduction: Each,
 ) -> Var[F, *S]: ...  # fmt: skip
 @loss(
@@ -152,12 +155,18 @@ def _reference_gaussian(mean: Array, targets: Array, var: Array, full: bool, eps
 
 @overload
 def gaussian_nll_loss(
-    mean: Var[F, *S], targets: Var[F, *S], var: Var[F, *S], full: bool = False, eps: float = 1e-6,
+    mean: Operand[F, *S], targets: Operand[F, *S], var: Operand[F, *S], full: bool = False, eps: float = 1e-6,
     reduction: Total = "mean",
 ) -> Var[F]: ...  # fmt: skip
 @overload
 def gaussian_nll_loss(
-    mean: Var[F, *S], targets: Var[F, *S], var: Var[F, *S], full: bool = False, eps: float = 1e-6, *, reduction: Each
+    mean: Operand[F, *S],
+    targets: Operand[F, *S],
+    var: Operand[F, *S],
+    full: bool = False,
+    eps: float = 1e-6,
+    *,
+    reduction: Each,
 ) -> Var[F, *S]: ...
 @loss(
     _reference_gaussian,

@@ -10,7 +10,7 @@ from ...errors import BoundsError
 from ...numerics.math.reference import sums as reference_sums
 from ...record.kinds.values import Values
 from ...record.samples import Make, bad
-from ...record.types import C, F, S
+from ...record.types import C, F, Operand, S
 from ...values.dtypes import i64
 from ...var.var import Var, shape_of
 from ..elementwise.activation import softplus
@@ -47,11 +47,11 @@ def by_sign(targets: Any, yes: Any, no: Any) -> Any:
 
 @overload
 def margin_ranking_loss(
-    a: Var[F, *S], b: Var[F, *S], targets: Var[F, *S], margin: float = 0.0, reduction: Total = "mean"
+    a: Operand[F, *S], b: Operand[F, *S], targets: Operand[F, *S], margin: float = 0.0, reduction: Total = "mean"
 ) -> Var[F]: ...
 @overload
 def margin_ranking_loss(
-    a: Var[F, *S], b: Var[F, *S], targets: Var[F, *S], margin: float = 0.0, *, reduction: Each
+    a: Operand[F, *S], b: Operand[F, *S], targets: Operand[F, *S], margin: float = 0.0, *, reduction: Each
 ) -> Var[F, *S]: ...
 @loss(
     lambda a, b, targets, margin: reference_relu(targets * (b - a) + a.dtype.type(margin)),
@@ -72,11 +72,11 @@ def margin_ranking_loss(a: Any, b: Any, targets: Any, margin: float) -> Any:
 
 @overload
 def hinge_embedding_loss(
-    x: Var[F, *S], targets: Var[i64, *S], margin: float = 1.0, reduction: Total = "mean"
+    x: Var[F, *S], targets: Operand[i64, *S], margin: float = 1.0, reduction: Total = "mean"
 ) -> Var[F]: ...
 @overload
 def hinge_embedding_loss(
-    x: Var[F, *S], targets: Var[i64, *S], margin: float = 1.0, *, reduction: Each
+    x: Var[F, *S], targets: Operand[i64, *S], margin: float = 1.0, *, reduction: Each
 ) -> Var[F, *S]: ...
 @loss(
     lambda x, targets, margin: np.where(targets > 0, x, reference_relu(-x + x.dtype.type(margin))),
@@ -96,9 +96,9 @@ def hinge_embedding_loss(x: Any, targets: Any, margin: float) -> Any:
 
 
 @overload
-def soft_margin_loss(x: Var[F, *S], targets: Var[F, *S], reduction: Total = "mean") -> Var[F]: ...
+def soft_margin_loss(x: Operand[F, *S], targets: Operand[F, *S], reduction: Total = "mean") -> Var[F]: ...
 @overload
-def soft_margin_loss(x: Var[F, *S], targets: Var[F, *S], reduction: Each) -> Var[F, *S]: ...
+def soft_margin_loss(x: Operand[F, *S], targets: Operand[F, *S], reduction: Each) -> Var[F, *S]: ...
 @loss(lambda x, targets: formula("softplus")(-(targets * x)), draw={"targets": _float_signs})
 def soft_margin_loss(x: Any, targets: Any) -> Any:
     """The mean of ``log(1 + exp(-t x))``, for targets t of 1 and -1; finite for finite x of any size.
@@ -129,12 +129,14 @@ def _reference_multi(scores: Array, labels: Array, p: int, margin: float, weight
 
 @overload
 def multi_margin_loss(
-    scores: Var[F, *S, C], labels: Var[i64, *S], p: int = 1, margin: float = 1.0, weight: Var[F, C] | None = None,
+    scores: Var[F, *S, C], labels: Operand[i64, *S], p: int = 1, margin: float = 1.0, weight: Operand[F,
+    C] | None = None,
     reduction: Total = "mean",
 ) -> Var[F]: ...  # fmt: skip
 @overload
 def multi_margin_loss(
-    scores: Var[F, *S, C], labels: Var[i64, *S], p: int = 1, margin: float = 1.0, weight: Var[F, C] | None = None, *,
+    scores: Var[F, *S, C], labels: Operand[i64, *S], p: int = 1, margin: float = 1.0, weight: Operand[F,
+    C] | None = None, *,
     reduction: Each,
 ) -> Var[F, *S]: ...  # fmt: skip
 @loss(
@@ -187,11 +189,14 @@ def _reference_multilabel(scores: Array, targets: Array, weight: Any) -> Array:
 
 @overload
 def multilabel_soft_margin_loss(
-    scores: Var[F, *S, C], targets: Var[F, *S, C], weight: Var[F, C] | None = None, reduction: Total = "mean"
+    scores: Operand[F, *S, C],
+    targets: Operand[F, *S, C],
+    weight: Operand[F, C] | None = None,
+    reduction: Total = "mean",
 ) -> Var[F]: ...
 @overload
 def multilabel_soft_margin_loss(
-    scores: Var[F, *S, C], targets: Var[F, *S, C], weight: Var[F, C] | None = None, *, reduction: Each
+    scores: Operand[F, *S, C], targets: Operand[F, *S, C], weight: Operand[F, C] | None = None, *, reduction: Each
 ) -> Var[F, *S]: ...
 @loss(_reference_multilabel, draw={"targets": Make.unit})
 def multilabel_soft_margin_loss(scores: Any, targets: Any, weight: Any) -> Any:

@@ -10,7 +10,7 @@ from ....base.arrays import Array
 from ...numerics.math.reference import sums as reference_sums
 from ...record.derivative import NO_GRAD
 from ...record.op import OPS
-from ...record.types import C, F, S
+from ...record.types import C, F, Operand, S
 from ...values.dtypes import i64
 from ...var.var import Var, shape_of
 from ..elementwise.arithmetic import div, mul, neg
@@ -64,13 +64,13 @@ def by_labels(
 
 @overload
 def nll_loss(
-    log_probs: Var[F, *S, C], labels: Var[i64, *S], label_smoothing: float = 0.0, ignore_index: int | None = None,
-    weight: Var[F, C] | None = None, reduction: Total = "mean",
+    log_probs: Var[F, *S, C], labels: Operand[i64, *S], label_smoothing: float = 0.0, ignore_index: int | None = None,
+    weight: Operand[F, C] | None = None, reduction: Total = "mean",
 ) -> Var[F]: ...  # fmt: skip
 @overload
 def nll_loss(
-    log_probs: Var[F, *S, C], labels: Var[i64, *S], label_smoothing: float = 0.0, ignore_index: int | None = None,
-    weight: Var[F, C] | None = None, *, reduction: Each,
+    log_probs: Var[F, *S, C], labels: Operand[i64, *S], label_smoothing: float = 0.0, ignore_index: int | None = None,
+    weight: Operand[F, C] | None = None, *, reduction: Each,
 ) -> Var[F, *S]: ...  # fmt: skip
 @loss(
     reference_labels,

@@ -12,7 +12,7 @@ from ...record.lowering import Slot, call, elementwise
 from ...record.op import op
 from ...record.pointwise_op import read
 from ...record.samples import Make, Sample
-from ...record.types import F, S
+from ...record.types import F, Operand, S
 from ...var.var import Var
 from ..elementwise.arithmetic import div, divide, mul, neg, scale, sub
 from ..elementwise.clamp import absolute, clamp
@@ -29,9 +29,9 @@ def _pairs(make: Make, *shapes: tuple[int, ...]) -> list[Sample]:
 
 
 @overload
-def mse_loss(a: Var[F, *S], b: Var[F, *S], reduction: Total = "mean") -> Var[F]: ...
+def mse_loss(a: Operand[F, *S], b: Operand[F, *S], reduction: Total = "mean") -> Var[F]: ...
 @overload
-def mse_loss(a: Var[F, *S], b: Var[F, *S], reduction: Each) -> Var[F, *S]: ...
+def mse_loss(a: Operand[F, *S], b: Operand[F, *S], reduction: Each) -> Var[F, *S]: ...
 @loss(
     lambda a, b: (a - b) * (a - b),
     mean=MeanOp(
@@ -85,9 +85,9 @@ def mse_grad(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
 
 
 @overload
-def l1_loss(a: Var[F, *S], b: Var[F, *S], reduction: Total = "mean") -> Var[F]: ...
+def l1_loss(a: Operand[F, *S], b: Operand[F, *S], reduction: Total = "mean") -> Var[F]: ...
 @overload
-def l1_loss(a: Var[F, *S], b: Var[F, *S], reduction: Each) -> Var[F, *S]: ...
+def l1_loss(a: Operand[F, *S], b: Operand[F, *S], reduction: Each) -> Var[F, *S]: ...
 @loss(lambda a, b: abs(a - b))
 def l1_loss(a: Any, b: Any) -> Any:
     """The mean of ``|a - b|``; the gradient is 0 where both are equal.
@@ -102,9 +102,9 @@ def l1_loss(a: Any, b: Any) -> Any:
 
 
 @overload
-def huber_loss(a: Var[F, *S], b: Var[F, *S], delta: float = 1.0, reduction: Total = "mean") -> Var[F]: ...
+def huber_loss(a: Operand[F, *S], b: Operand[F, *S], delta: float = 1.0, reduction: Total = "mean") -> Var[F]: ...
 @overload
-def huber_loss(a: Var[F, *S], b: Var[F, *S], delta: float = 1.0, *, reduction: Each) -> Var[F, *S]: ...
+def huber_loss(a: Operand[F, *S], b: Operand[F, *S], delta: float = 1.0, *, reduction: Each) -> Var[F, *S]: ...
 @loss(
     lambda a, b, delta: read(kernels.huber_terms)(a, b, a.dtype.type(delta)),
     mean=MeanOp(
@@ -140,9 +140,9 @@ def _reference_smooth(a: Array, b: Array, beta: float) -> Array:
 
 
 @overload
-def smooth_l1_loss(a: Var[F, *S], b: Var[F, *S], beta: float = 1.0, reduction: Total = "mean") -> Var[F]: ...
+def smooth_l1_loss(a: Operand[F, *S], b: Operand[F, *S], beta: float = 1.0, reduction: Total = "mean") -> Var[F]: ...
 @overload
-def smooth_l1_loss(a: Var[F, *S], b: Var[F, *S], beta: float = 1.0, *, reduction: Each) -> Var[F, *S]: ...
+def smooth_l1_loss(a: Operand[F, *S], b: Operand[F, *S], beta: float = 1.0, *, reduction: Each) -> Var[F, *S]: ...
 @loss(_reference_smooth, kinds={"beta": NOT_NEGATIVE}, settings=({"beta": 0.25}, {"beta": 0.5}, {"beta": 0.0}))
 def smooth_l1_loss(a: Any, b: Any, beta: float) -> Any:
     """The mean of ``d² / (2 beta)`` where ``|d| <= beta``, else ``|d| - beta / 2``, with ``d = a - b``.

@@ -10,7 +10,7 @@ from ...numerics.sizes import Sizes
 from ...record.kinds.values import NOT_NEGATIVE
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
-from ...record.types import B, C, F, S
+from ...record.types import B, C, F, Operand, S
 from ...values.spec import Spec
 from ...var.var import Var
 from . import reference
@@ -74,8 +74,8 @@ def _channels(make: Make, **attrs: Any) -> list[Sample]:
 )
 def grouped_norm(
     x: Var[F, B, C, *S],
-    weight: Var[F, C] | None = None,
-    bias: Var[F, C] | None = None,
+    weight: Operand[F, C] | None = None,
+    bias: Operand[F, C] | None = None,
     num_groups: int = 1,
     eps: float = 1e-5,
 ) -> Var[F, B, C, *S]:
@@ -93,8 +93,8 @@ def grouped_norm(
 def group_norm(
     x: Var[F, B, C, *S],
     num_groups: int,
-    weight: Var[F, C] | None = None,
-    bias: Var[F, C] | None = None,
+    weight: Operand[F, C] | None = None,
+    bias: Operand[F, C] | None = None,
     eps: float = 1e-5,
 ) -> Var[F, B, C, *S]:
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the channels of a group and all positions of a sample.
@@ -133,7 +133,7 @@ def group_norm(
     batch_axis={"x": 0},
 )
 def instance_norm(
-    x: Var[F, B, C, *S], weight: Var[F, C] | None = None, bias: Var[F, C] | None = None, eps: float = 1e-5
+    x: Var[F, B, C, *S], weight: Operand[F, C] | None = None, bias: Operand[F, C] | None = None, eps: float = 1e-5
 ) -> Var[F, B, C, *S]:
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the positions of each channel of each sample.
 

@@ -13,9 +13,9 @@ from ...record.kinds.values import NOT_NEGATIVE
 from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
-from ...record.types import C, F
+from ...record.types import C, Constant, F, Operand
 from ...values.spec import Spec
-from ...var.var import Gradual, Var
+from ...var.var import Gradual
 from ..elementwise.arithmetic import add, mul, neg, scale, sub
 from ..elementwise.functions import rsqrt, shift
 from ..elementwise.kernels import functions as kernels_functions
@@ -135,11 +135,11 @@ def _samples(make: Make) -> list[Sample]:
     batch_axis={"x": 0},
 )
 def batch_norm_inference(
-    x: Gradual[F],
-    mean: Var[F, C],
-    var: Var[F, C],
-    weight: Var[F, C] | None = None,
-    bias: Var[F, C] | None = None,
+    x: Gradual[F] | Constant,
+    mean: Operand[F, C],
+    var: Operand[F, C],
+    weight: Operand[F, C] | None = None,
+    bias: Operand[F, C] | None = None,
     eps: float = 1e-5,
     channel_axis: int = 1,
 ) -> Gradual[F]:

@@ -12,7 +12,7 @@ from ...numerics.sizes import Sizes
 from ...record.kinds.values import AXIS, NOT_NEGATIVE
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
-from ...record.types import Bs, C, F, N
+from ...record.types import Bs, C, F, N, Operand
 from ...var.var import Gradual, Var
 from . import reference
 from .form import Form, check, check_parameters, lower
@@ -57,7 +57,7 @@ def _rows(make: Make, count: int) -> list[Sample]:
     batch_axis={"x": 0},
 )
 def layer_norm(
-    x: Var[F, *Bs, N], weight: Var[F, N] | None = None, bias: Var[F, N] | None = None, eps: float = 1e-5
+    x: Var[F, *Bs, N], weight: Operand[F, N] | None = None, bias: Operand[F, N] | None = None, eps: float = 1e-5
 ) -> Var[F, *Bs, N]:
     """``(x - mean) / sqrt(var + eps) * weight + bias`` along the last axis, with the biased variance, in two passes.
 
@@ -83,7 +83,7 @@ def layer_norm(
     kinds={"eps": NOT_NEGATIVE},
     batch_axis={"x": 0},
 )
-def rms_norm(x: Var[F, *Bs, N], weight: Var[F, N] | None = None, eps: float = 1e-5) -> Var[F, *Bs, N]:
+def rms_norm(x: Var[F, *Bs, N], weight: Operand[F, N] | None = None, eps: float = 1e-5) -> Var[F, *Bs, N]:
     """``x / sqrt(mean(x * x) + eps) * weight`` along the last axis.
 
     Source: Zhang and Sennrich (2019).

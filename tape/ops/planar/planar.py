@@ -13,7 +13,7 @@ from ...numerics.sizes import Sizes
 from ...record.composed import composed, fitted
 from ...record.op import OPS
 from ...record.samples import Bad, Make, Sample, bad
-from ...record.types import Bs, C, F, K, N
+from ...record.types import Bs, C, F, K, N, Operand
 from ...values.shape import Pattern, Shape
 from ...values.spec import Spec
 from ...var.method_types import typed_as
@@ -85,7 +85,7 @@ def _reference(op: str, *inputs: Any, out: Any = None, **attrs: Any) -> Any:
 def conv2d(
     x: Var[F, *Bs, C, H, W],
     weight: Var[F, K, N, Kh, Kw],
-    bias: Var[F, K] | None = None,
+    bias: Operand[F, K] | None = None,
     stride: Pair = 1,
     padding: Pair | Borders | str = 0,
     dilation: Pair = 1,

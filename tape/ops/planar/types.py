@@ -2,9 +2,9 @@
 
 from typing import Any, Literal, TypeVar, overload
 
-from ...record.types import Bs, C, F, K
+from ...record.types import Bs, C, Constant, F, K, Operand
 from ...values.shape import Shape
-from ...var.var import Var
+from ...var.var import Gradual, Var
 
 H = TypeVar("H")
 W = TypeVar("W")
@@ -21,42 +21,52 @@ Borders = tuple[tuple[int, int], ...]
 
 @overload
 def convolution(
-    x: Var[F, *Bs, C, H, W], weight: Var[F, K, C, Kh, Kw], bias: Var[F, K] | None = None, stride: Pair = 1,
+    x: Var[F, *Bs, C, H, W], weight: Var[F, K, C, Kh, Kw], bias: Operand[F, K] | None = None, stride: Pair = 1,
     padding: Pair | Borders | str = 0, dilation: Pair = 1, groups: Literal[1] = 1, *, out: type[Shape[Ho, Wo]],
 ) -> Var[F, *Bs, K, Ho, Wo]: ...
 @overload
 def convolution(
-    x: Var[F, *Bs, C, H, W], weight: Var[F, K, C, Kh, Kw], bias: Var[F, K] | None = None, stride: Pair = 1,
+    x: Var[F, *Bs, C, H, W], weight: Var[F, K, C, Kh, Kw], bias: Operand[F, K] | None = None, stride: Pair = 1,
     *, padding: Literal["same"], dilation: Pair = 1, groups: Literal[1] = 1,
 ) -> Var[F, *Bs, K, H, W]: ...
 @overload
 def convolution(
-    x: Var[F, *Bs, C, H, W], weight: Var[F, K, C, Kh, Kw], bias: Var[F, K] | None = None, stride: Pair = 1,
+    x: Var[F, *Bs, C, H, W], weight: Var[F, K, C, Kh, Kw], bias: Operand[F, K] | None = None, stride: Pair = 1,
     padding: Pair | Borders | str = 0, dilation: Pair = 1, groups: Literal[1] = 1,
 ) -> Var[F, *Bs, K, Any, Any]: ...
 @overload
 def convolution(
-    x: Var[F, *Bs, C, H, W], weight: Var[F, K, Any, Kh, Kw], bias: Var[F, K] | None = None, stride: Pair = 1,
+    x: Var[F, *Bs, C, H, W], weight: Var[F, K, Any, Kh, Kw], bias: Operand[F, K] | None = None, stride: Pair = 1,
     padding: Pair | Borders | str = 0, dilation: Pair = 1, *, groups: int,
 ) -> Var[F, *Bs, K, Any, Any]: ...
+@overload
+def convolution(
+    x: Constant, weight: Gradual[F], bias: Gradual[F] | Constant | None = None, stride: Pair = 1,
+    padding: Pair | Borders | str = 0, dilation: Pair = 1, groups: int = 1,
+) -> Gradual[F]: ...
+@overload
+def convolution(
+    x: Gradual[F], weight: Constant, bias: Gradual[F] | Constant | None = None, stride: Pair = 1,
+    padding: Pair | Borders | str = 0, dilation: Pair = 1, groups: int = 1,
+) -> Gradual[F]: ...
 def convolution(*args: Any, **kwargs: Any) -> Any:
     """Channels meet, and others come out; in groups only those that come out are known."""
     raise NotImplementedError
 
 @overload
 def transposed(
-    x: Var[F, *Bs, C, H, W], weight: Var[F, C, K, Kh, Kw], bias: Var[F, K] | None = None, stride: Pair = 1,
+    x: Var[F, *Bs, C, H, W], weight: Var[F, C, K, Kh, Kw], bias: Operand[F, K] | None = None, stride: Pair = 1,
     padding: Pair | Borders = 0, output_padding: Pair = 0, groups: Literal[1] = 1, dilation: Pair = 1,
     *, out: type[Shape[Ho, Wo]],
 ) -> Var[F, *Bs, K, Ho, Wo]: ...
 @overload
 def transposed(
-    x: Var[F, *Bs, C, H, W], weight: Var[F, C, K, Kh, Kw], bias: Var[F, K] | None = None, stride: Pair = 1,
+    x: Var[F, *Bs, C, H, W], weight: Var[F, C, K, Kh, Kw], bias: Operand[F, K] | None = None, stride: Pair = 1,
     padding: Pair | Borders = 0, output_padding: Pair = 0, groups: Literal[1] = 1, dilation: Pair = 1,
 ) -> Var[F, *Bs, K, Any, Any]: ...
 @overload
 def transposed(
-    x: Var[F, *Bs, C, H, W], weight: Var[F, C, Any, Kh, Kw], bias: Var[F, Any] | None = None, stride: Pair = 1,
+    x: Var[F, *Bs, C, H, W], weight: Var[F, C, Any, Kh, Kw], bias: Operand[F, Any] | None = None, stride: Pair = 1,
     padding: Pair | Borders = 0, output_padding: Pair = 0, *, groups: int, dilation: Pair = 1,
 ) -> Var[F, *Bs, Any, Any, Any]: ...
 def transposed(*args: Any, **kwargs: Any) -> Any:

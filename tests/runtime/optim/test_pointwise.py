@@ -19,10 +19,10 @@ from .made_up import HeavySign
 from .ops_texts import TEXTS
 
 RULES = [
-    Lion(), Lion(0.1, (0.3, 0.7), 0.1, maximize=True), Lion(Cosine(0.1, steps=9), weight_decay=0.1),
+    Lion(), Lion(0.1, (0.3, 0.7), 0.1, maximize=True), Lion(Cosine(0.1, steps=9), weight_decay=1.0),
     RMSprop(), RMSprop(0.1, 0.7, weight_decay=0.1, momentum=0.9, maximize=True), RMSprop(centered=True),
     RMSprop(Cosine(0.1, steps=9), 0.8, momentum=0.5, centered=True, weight_decay=0.2),
-    Adagrad(), Adagrad(Cosine(0.1, steps=9), 0.1, 0.2, 0.3, 0.4, maximize=True),
+    Adagrad(), Adagrad(initial=1.0), Adagrad(Cosine(0.1, steps=9), 0.1, 0.2, 0.3, 0.4, maximize=True),
     Adadelta(), Adadelta(0.3, 0.7, 1e-3, 0.1, maximize=True),
     Adamax(), Adamax(0.3, (0.0, 0.5), 1e-3, 0.1, maximize=True), Adamax(Cosine(0.1, steps=9), eps=0.0),
     RAdam(), RAdam(betas=(0.9, 0.8), weight_decay=0.1),

@@ -9,6 +9,7 @@ from ....numerics.sizes import Sizes
 from ....ops.attention.masks import SCORES
 from ....ops.attention.multi_head import joined_heads, next_weights_and_values, weights_and_values
 from ....record.kinds.values import PROBABILITY
+from ....var.arithmetic import Constant
 from ....var.var import AnyVar
 from ...checks import refuse
 from ...context import Context, PlaceInSequence
@@ -97,10 +98,10 @@ class MultiHeadAttention(Layer, kinds=KINDS):
         x: AnyVar,
         ctx: Context | None = None,
         *,
-        mask: AnyVar | None = None,
+        mask: AnyVar | Constant | None = None,
         context: AnyVar | None = None,
         value: AnyVar | None = None,
-        key_mask: AnyVar | None = None,
+        key_mask: AnyVar | Constant | None = None,
     ) -> AnyVar:
         """(…, n, embed_dim) to the same shape.
 

@@ -9,6 +9,7 @@ from ....errors import DTypeError, ShapeError
 from ....numerics.sizes import Sizes
 from ....record.kinds.values import PROBABILITY, Beside
 from ....values.dtypes import boolean
+from ....var.arithmetic import Constant
 from ....var.var import AnyVar, Var
 from ...context import Context
 from ...initializers import uniform_fan_in
@@ -96,7 +97,7 @@ class Recurrent(Stepped, kinds={"num_layers": SIZE, "dropout": PROBABILITY}):
         ctx: Context | None = None,
         *,
         state: Any = None,
-        mask: AnyVar | None = None,
+        mask: AnyVar | Constant | None = None,
         return_state: bool = False,
     ) -> Any:
         """The states h of the last layer at each place, or with ``return_state`` those and the state at the end.

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, cast
 
+from ....var.arithmetic import Constant
 from ....var.var import AnyVar
 from ...context import Context
 from ...kinds import SIZE
@@ -120,8 +121,8 @@ class TransformerBlock(Stacked):
         x: AnyVar,
         ctx: Context | None = None,
         *,
-        mask: AnyVar | None = None,
-        key_mask: AnyVar | None = None,
+        mask: AnyVar | Constant | None = None,
+        key_mask: AnyVar | Constant | None = None,
     ) -> AnyVar:
         """(…, n, embed_dim) to the same shape. Needs a context if there is dropout.
 
@@ -185,10 +186,10 @@ class TransformerDecoderBlock(Stacked, kinds={"context_dim": SIZE}):
         ctx: Context | None = None,
         *,
         context: AnyVar,
-        mask: AnyVar | None = None,
-        key_mask: AnyVar | None = None,
-        context_mask: AnyVar | None = None,
-        context_key_mask: AnyVar | None = None,
+        mask: AnyVar | Constant | None = None,
+        key_mask: AnyVar | Constant | None = None,
+        context_mask: AnyVar | Constant | None = None,
+        context_key_mask: AnyVar | Constant | None = None,
     ) -> AnyVar:
         """(…, n, embed_dim) to the same shape. Needs a context of the step, ``ctx``, if there is dropout.
 

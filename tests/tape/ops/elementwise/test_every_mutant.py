@@ -1,51 +1,35 @@
 """Every formula of numbers with every one of its operations changed: each change is found, or changes no value.
 
-A mutant has one operation in the place of another: a sum for a difference, a product for a quotient, the other side of
-a selection, the opposite comparison, a number without its sign, another constant, an fma whose last term has the other
-sign. It is found if a formula that reads it misses its bound, a special value, or the bits of numpy's own function.
+A mutant (`mutants`) is found if a formula that reads it misses its bound, a special value, or the bits of numpy's own
+function.
 """
 
 import ast
-import inspect
-from collections.abc import Callable, Iterator
-from copy import deepcopy
+from collections.abc import Callable
 from functools import cache
 from itertools import product
-from types import ModuleType
 from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
 
-from dgrr.tape.numerics.math import elementary, inverse, trigonometry
+from dgrr.tape.numerics.basic import arithmetic
+from dgrr.tape.numerics.math import elementary, inverse, rounding, trigonometry
 from dgrr.tape.numerics.math.reference.functions import reading
-from dgrr.tape.numerics.simd import minmax, operations
+from dgrr.tape.numerics.simd import minmax
 from dgrr.tape.ops.elementwise.kernels import basic, clamp, functions, pow as powers
 from dgrr.tape.record.pointwise_op import SPECIAL as EDGES
 
+from ....mutants import Formulas
 from .test_formula_mutants import SPECIAL, is_right
 from .test_truths import FORMULAS, NUMBERS, arrays, bits, drawn, ulps
 from .truths import EXACT, NEAR, Array
 
 TYPES = (np.float32, np.float64)
-MODULES = (elementary, inverse, trigonometry, minmax, basic, clamp, functions, powers)
+MODULES = (arithmetic, elementary, inverse, rounding, trigonometry, minmax, basic, clamp, functions, powers)
 KERNEL = {"larger": "maximum", "smaller": "minimum"}
 """The kernels of formulas that are called otherwise."""
-
-SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.Lt: ast.Gt,
-    ast.Gt: ast.Lt,
-    ast.LtE: ast.GtE,
-    ast.GtE: ast.LtE,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-}
-CALLS = {"add": "sub", "sub": "add", "shl": "lshr", "lshr": "shl", "bitand": "bitor", "bitor": "bitand"}
 
 EQUAL = {
     # A sign bit that is added or taken away gives the same bits; so do bits that are shifted out.
@@ -78,111 +62,15 @@ EQUAL = {
 """Mutants that nothing finds, and why."""
 
 
-def texts(module: ModuleType) -> dict[str, ast.FunctionDef]:
-    """The formulas that a module defines, without their decorators."""
-    tree = ast.parse(inspect.getsource(module))
-    found = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    for node in found.values():
-        node.decorator_list = []
-    return found
-
-
-TEXTS = {name: (module, text) for module in MODULES for name, text in texts(module).items()}
-
-
-def changes(node: ast.AST) -> Iterator[Callable[[Any], ast.AST]]:
-    """The ways in which one node is made another, each of a copy of it."""
-    match node:
-        case ast.BinOp(op=op) if type(op) in SWAPPED:
-            yield lambda n: ast.BinOp(n.left, SWAPPED[type(n.op)](), n.right)
-        case ast.Compare(ops=[op]) if type(op) in SWAPPED:
-            yield lambda n: ast.Compare(n.left, [SWAPPED[type(n.ops[0])]()], n.comparators)
-        case ast.UnaryOp(op=ast.USub()):
-            yield lambda n: n.operand
-        case ast.Call(func=ast.Name(id="select")):
-            yield lambda n: ast.Call(n.func, [n.args[0], n.args[2], n.args[1]], [])
-        case ast.Call(func=ast.Name(id="fma")):
-            yield lambda n: ast.Call(n.func, [*n.args[:2], ast.UnaryOp(ast.USub(), n.args[2])], [])
-        case ast.Call(func=ast.Name(id="abs")):
-            yield lambda n: n.args[0]
-        case ast.Call(func=ast.Name(id="constant"), args=[_, value]) if "nan" not in ast.unparse(value):
-            yield lambda n: ast.Call(n.func, [n.args[0], _other(n.args[1])], [])
-        case ast.Call(func=ast.Name(id=name)) if name in CALLS:
-            yield lambda n: ast.Call(ast.Name(CALLS[n.func.id], ast.Load()), n.args, [])
-        case _:
-            return
-
-
-def _other(value: ast.expr) -> ast.expr:
-    """Another constant: twice it, or 1 in the place of 0."""
-    if isinstance(value, ast.Constant) and value.value == 0:
-        return ast.Constant(1.0)
-    return ast.BinOp(value, ast.Mult(), ast.Constant(-1.0 if "inf" in ast.unparse(value) else 2.0))
-
-
-def mutants(text: ast.FunctionDef) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Every mutant of a formula, by what is changed in which line of it."""
-    for place, node in enumerate(ast.walk(text)):
-        for change in changes(node):
-            made = deepcopy(text)
-            _put(made, place, change)
-            yield f"{text.name}: {_differing(text, made)}", ast.fix_missing_locations(made)
-
-
-def _put(text: ast.FunctionDef, place: int, change: Callable[[Any], ast.AST]) -> None:
-    """Change the node that stands at this place of a walk."""
-    old = list(ast.walk(text))[place]
-    for parent in ast.walk(text):
-        for name, value in ast.iter_fields(parent):
-            if value is old:
-                setattr(parent, name, change(old))
-            elif isinstance(value, list) and any(item is old for item in value):
-                value[:] = [change(old) if item is old else item for item in value]
-
-
-def _differing(text: ast.FunctionDef, made: ast.FunctionDef) -> str:
-    lines = (ast.unparse(ast.fix_missing_locations(t)).splitlines() for t in (text, made))
-    return next(f"{new.strip()}" for old, new in zip(*lines, strict=True) if old != new)
+ALL = Formulas(MODULES, ("formula", "pointwise", "comparing", "selecting"))
+ROUNDED = {"sign": np.sign, "floor": np.floor, "ceil": np.ceil, "rounded": np.rint, "trunc": np.trunc}
+"""Formulas that one kernel has by a word, and the functions of numpy whose bits they have."""
 
 
 def readers(name: str) -> list[str]:
     """The formula and all that read it, those that are checked."""
-    found, before = {name}, set[str]()
-    while found != before:
-        before = set(found)
-        found |= {other for other, (_, text) in TEXTS.items() if _names(text) & found}
-    return [other for other in found if other in SPECIAL or KERNEL.get(other, other) in {**EXACT, **NEAR}]
-
-
-def _names(text: ast.AST) -> set[str]:
-    named = {node.id for node in ast.walk(text) if isinstance(node, ast.Name)}
-    return named | {node.attr for node in ast.walk(text) if isinstance(node, ast.Attribute)}
-
-
-def evaluated(name: str, text: ast.FunctionDef) -> dict[str, Callable[..., Any]]:
-    """The formula and all that read it, made anew with this text of it."""
-    spaces = {module: {**vars(operations), **vars(module)} for module in MODULES}
-    for other, (module, own) in TEXTS.items():
-        tree = ast.Module([text if other == name else own], [])
-        exec(compile(tree, module.__name__, "exec"), spaces[module])
-    for module, space in spaces.items():
-        space.update({face: _made_of(space[face], spaces) for face in space if isinstance(space[face], ModuleType)})
-        space.update({other: spaces[home][other] for other, (home, _) in TEXTS.items() if _is_of(module, other, home)})
-    return {other: spaces[home][other] for other, (home, _) in TEXTS.items()}
-
-
-def _made_of(module: ModuleType, spaces: dict[ModuleType, dict[str, Any]]) -> ModuleType:
-    """A module as formulas see it that ask it for others."""
-    if module in spaces:
-        made = ModuleType(module.__name__)
-        vars(made).update(spaces[module])
-        return made
-    return module
-
-
-def _is_of(module: ModuleType, name: str, home: ModuleType) -> bool:
-    """Whether a module has the formula of that name from its home."""
-    return vars(module).get(name) is vars(home)[name]
+    checked = {*SPECIAL, *ROUNDED, *EXACT, *NEAR}
+    return [other for other in ALL.readers(name) if KERNEL.get(other, other) in checked]
 
 
 @cache
@@ -218,6 +106,10 @@ def is_as_said(name: str, text: Callable[..., Any], dtype: Any) -> bool:
     if name in SPECIAL and not is_right(text, name, dtype):
         return False
     name = KERNEL.get(name, name)
+    if name in ROUNDED:
+        halves = np.append(np.arange(-9, 10) / 2, [2.0**23 - 0.5, 2.0**51 + 0.5, 2.0**52 + 1]).astype(dtype)
+        x = np.concatenate([halves, np.nextafter(halves, dtype(9)), np.array(EDGES, dtype)])
+        return bool((bits(reading(text)(x)) == bits(ROUNDED[name](x))).all())
     if name in EXACT:
         given, expected = exact(name, dtype)
         return bool((bits(reading(text)(*given)) == bits(expected)).all())
@@ -230,7 +122,7 @@ def is_as_said(name: str, text: Callable[..., Any], dtype: Any) -> bool:
 
 def is_found(name: str, text: ast.FunctionDef) -> bool:
     """Whether a formula with this text, or one that reads it, is not what it should be."""
-    made = evaluated(name, text)
+    made = ALL.evaluated(name, text)
     try:
         return not all(is_as_said(other, made[other], dtype) for other in readers(name) for dtype in TYPES)
     except (ArithmeticError, TypeError, ValueError, OverflowError):
@@ -238,8 +130,8 @@ def is_found(name: str, text: ast.FunctionDef) -> bool:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", ALL.texts)
 def test_every_change_is_found(name: str) -> None:
-    assert not is_found(name, TEXTS[name][1])
-    missed = [what for what, text in mutants(TEXTS[name][1]) if not is_found(name, text)]
-    assert sorted(missed) == sorted(what for what in EQUAL if what.startswith(f"{name}: "))
+    assert not is_found(name, ALL.texts[name][1])
+    missed = ALL.missed(name, lambda text: is_found(name, text))
+    assert missed == sorted(what for what in EQUAL if what.startswith(f"{name}: "))

@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from .v2.verdict import Verdict
     from .v2.write.open_recorder import open_recorder, resume_recorder
     from .v2.write.recorder import TraceRecorder
+    from .watching.condition import ConditionError
+    from .watching.watchpoint import Watchpoint
+    from .watching.when import when
 
 _HOMES = {
     "Audit": ".auditing.certificate",
@@ -55,6 +58,7 @@ _HOMES = {
     "CertificateError": ".auditing.read_certificate",
     "Comparison": ".comparing.result",
     "CompletedStep": "..base.completed_step",
+    "ConditionError": ".watching.condition",
     "Continuation": ".replaying.continued",
     "Finding": ".v2.check.report",
     "InvalidTraceError": ".v2.errors",
@@ -85,6 +89,7 @@ _HOMES = {
     "UnknownRuleError": ".replaying.replay_state",
     "UnsealedTraceWarning": ".v2.errors",
     "Verdict": ".v2.verdict",
+    "Watchpoint": ".watching.watchpoint",
     "Written": ".report.write",
     "assert_same": ".comparing.compare",
     "at": ".replaying.travel",
@@ -104,6 +109,7 @@ _HOMES = {
     "resume_recorder": ".v2.write.open_recorder",
     "state_after": ".replaying.replay_state",
     "validate": ".replaying.validate",
+    "when": ".watching.when",
     "write_report": ".report.write",
 }
 """Where each name is. Its module is loaded when it is first asked for: so pytest loads the plugin that lives below this
@@ -116,6 +122,7 @@ __all__ = [
     "CertificateError",
     "Comparison",
     "CompletedStep",
+    "ConditionError",
     "Continuation",
     "Finding",
     "InvalidTraceError",
@@ -146,6 +153,7 @@ __all__ = [
     "UnknownRuleError",
     "UnsealedTraceWarning",
     "Verdict",
+    "Watchpoint",
     "Written",
     "assert_same",
     "at",
@@ -165,6 +173,7 @@ __all__ = [
     "resume_recorder",
     "state_after",
     "validate",
+    "when",
     "write_report",
 ]
 

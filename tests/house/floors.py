@@ -208,7 +208,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["file_version", "json_value", "progress"],
         ["v1", "v2"],
         ["diagnosed", "replaying"],
-        ["comparing", "exporting"],
+        ["comparing", "exporting", "watching"],
         ["auditing", "frameworks", "golden", "report", "showing"],
         ["cli"],
     ],

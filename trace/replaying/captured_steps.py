@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ...base.arrays import Array
+from ...runtime.ir.step_tape import Choose, Chosen
 from ...runtime.optim.groups import Groups
 from ...runtime.step.batch import map_batch
 from ...runtime.step.completed import completed
@@ -56,20 +57,24 @@ class CapturedSteps:
         self._made: _Prepared | None = None
         self._before: dict[str, Array] = {}
         self._kept, self._kept_bytes = list[Done](), 0
+        self.chosen: Chosen = []
+        """What was asked for of the last step."""
 
     @property
     def grads(self) -> dict[str, Array]:
         """The gradients of the last step as the optimizer consumed them: views that are valid until the next one."""
         return {} if self._made is None else self._made.runner.step.consumed
 
-    def agrees(self, view: StepView, batch: tuple[Batch, ...]) -> bool:
+    def agrees(self, view: StepView, batch: tuple[Batch, ...], choose: Choose | None = None) -> bool:
         """Do one step; whether everything that is recorded of it is what was computed, to the bit.
+
+        What is chosen among its values is in `chosen` then.
 
         False for whatever goes wrong but Ctrl-C: then `back` is to be called.
         """
         self._keep(view, batch)
         try:
-            return self._run(view, batch) == view.content
+            return self._run(view, batch, choose) == view.content
         except KeyboardInterrupt:
             raise
         except BaseException:  # a loss function may raise anything; done again op by op, it is said what
@@ -101,13 +106,16 @@ class CapturedSteps:
         self._kept_bytes += kept.nbytes
         return kept.copy()
 
-    def _run(self, view: StepView, batch: tuple[Batch, ...]) -> bytes:
+    def _run(self, view: StepView, batch: tuple[Batch, ...], choose: Choose | None) -> bytes:
         """What is to be recorded of the next step."""
         count = self._state.count
         groups = self._rules.of(view)
         if self._made is None or self._made.groups is not groups:
             self._made = self._make(view, groups)
         given: Any = batch[0] if view.micro_batches == 1 else batch
+        if choose is not None:
+            found = self._made.runner.chosen(given, choose)
+            self.chosen = [(one, None if array is None else array.copy()) for one, array in found]
         self._made.runner(given)
         done = completed(self._made.runner.step, count, given)
         done.step, done.hyper = view.step, view.hyper

@@ -6,8 +6,10 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from ...base.arrays import Array
+from ...runtime.ir.step_tape import Choose, Chosen, chosen_of
 from ...tape import NUMERICS
 from ..v2.check.difference import first_difference
+from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch
 from ..v2.read.reader import StepView, Trace
 from ..v2.verdict import Verdict
@@ -96,8 +98,10 @@ class Recomputed:
         if self._applies and self.records:
             self._applied = self._applied or AppliedSteps(self._trace, self.state, self._rules)
 
-    def step(self, view: StepView, batch: tuple[Batch, ...] | None = None) -> None:
+    def step(self, view: StepView, batch: tuple[Batch, ...] | None = None, choose: Choose | None = None) -> Chosen:
         """Do the next step: by the model, if micro-batches are given, else by the gradients that are recorded.
+
+        What the model computes in it can be asked for: values and gradients, as they were before the update.
 
         Raises:
             FailedError: something is not what is recorded of it; as long as that is before the update, `next` stays.
@@ -107,10 +111,10 @@ class Recomputed:
             if batch is not None and self._model is not None:
                 self._model.require_recorded(view, batch)
             self._apply(view)
-        elif self._captured is not None:
-            self._capture(self._captured, view, batch)
-        else:
-            self._op_by_op(view, batch)
+            return []
+        if self._captured is not None:
+            return self._capture(self._captured, view, batch, choose)
+        return self._op_by_op(view, batch, choose)
 
     def execute(self, view: StepView, batch: tuple[Batch, ...], recorded: Made | None = None) -> Executed:
         """Compute the next step op by op up to its update; ``recorded`` are its gradients and buffers, if read before.
@@ -123,17 +127,21 @@ class Recomputed:
 
     # ------------------------------------------------------------------ prepared
 
-    def _capture(self, captured: CapturedSteps, view: StepView, batch: tuple[Batch, ...]) -> None:
-        if captured.agrees(view, batch) and self._ends_as_recorded(view):
+    def _capture(
+        self, captured: CapturedSteps, view: StepView, batch: tuple[Batch, ...], choose: Choose | None
+    ) -> Chosen:
+        if captured.agrees(view, batch, choose) and self._ends_as_recorded(view):
             assert self._model is not None
             self._model.agreed = True
             self.grads = captured.grads
             self._as_recorded(view)
-            return
+            return captured.chosen
         again, self._captured = captured.back(), None
-        for done in again:
+        for done in again[:-1]:
             self._op_by_op(*done)
+        chosen = self._op_by_op(*again[-1], choose)
         self._captures = False  # op by op they are as recorded
+        return chosen
 
     def _ends_as_recorded(self, view: StepView) -> bool:
         """Of the last step, whose front may have no digests of the state, those of the SEAL."""
@@ -164,14 +172,17 @@ class Recomputed:
         """The gradients and buffers that the trace holds."""
         return (view.gradients(), view.buffers()) if self.records else ({}, {})
 
-    def _op_by_op(self, view: StepView, batch: tuple[Batch, ...] | None) -> None:
-        made = self._recorded(view)
+    def _op_by_op(self, view: StepView, batch: tuple[Batch, ...] | None, choose: Choose | None = None) -> Chosen:
+        made, chosen = self._recorded(view), Chosen()
         if batch is not None:
             executed = self.execute(view, batch, made)
             made = made if self.records else (executed.grads, executed.buffers)
+            if choose is not None:
+                chosen = chosen_of(executed.computed.passes, self.state.of_role(TensorRole.PARAM), choose)
         if self.updates:
             self._advance(view, *made)
             self._compare(view)
+        return chosen
 
     def _advance(self, view: StepView, grads: Mapping[str, Array], buffers: Mapping[str, Array]) -> None:
         self.grads = grads

@@ -38,8 +38,8 @@ _COLUMNS = (*_HEAD, *(f"{what} {column}" for what in ("value", "gradient") for c
 class RebuildError(DgrrError):
     """A past step cannot be rebuilt, or is not the recorded one: `finding` has the verdict, the step and the tensor."""
 
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(f"trace.at: {finding}")
+    def __init__(self, finding: Finding, command: str = "trace.at") -> None:
+        super().__init__(f"{command}: {finding}")
         self.finding = finding
 
 
@@ -222,24 +222,30 @@ def at(
     with ExitStack() as stack:
         opened = trace if isinstance(trace, Trace) else stack.enter_context(open_trace(trace, mode="tolerate_tail"))
         view = opened[step]
-        _require_state(opened)
+        require_state("trace.at", opened)
         try:
             return _rebuilt(opened, view, loss_fn, batches, rules, mode)
         except FailedError as failed:
             raise RebuildError(failed.finding) from failed.__cause__
 
 
-def _require_state(trace: Trace) -> None:
+def require_state(command: str, trace: Trace) -> None:
+    """Raise NotRecordedError for a trace that holds no states."""
     if not trace.header.mode.has_keyframes:
         raise NotRecordedError(
-            "trace.at: a trace of record mode 'bare' holds no state to begin with; record the run with mode 'digest'"
+            f"{command}: a trace of record mode 'bare' holds no state to begin with; record the run with mode 'digest'"
         )
 
 
-def _rebuilt(trace: Trace, view: StepView, loss_fn: LossFn, batches: Batches, rules: Rules, mode: RunMode) -> PastStep:
+def require_numerics(trace: Trace, step: int) -> None:
+    """Raise FailedError, about a step, for a trace whose steps this library computes to other bits."""
     if trace.header.numerics != NUMERICS:
         text = f"recorded under numerics version {trace.header.numerics}, this library has {NUMERICS}"
-        raise FailedError(Verdict.NUMERICS, f"{text}: no step can be computed again", view.step)
+        raise FailedError(Verdict.NUMERICS, f"{text}: no step can be computed again", step)
+
+
+def _rebuilt(trace: Trace, view: StepView, loss_fn: LossFn, batches: Batches, rules: Rules, mode: RunMode) -> PastStep:
+    require_numerics(trace, view.step)
     keyframe, records = trace.last_keyframe(view.step), trace.header.mode.has_gradients
     text = f"the state rebuilt from the keyframe before step {keyframe} is another one"
     model = Model(trace, loss_fn, batches)

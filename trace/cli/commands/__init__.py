@@ -27,6 +27,7 @@ PLACES = (
     "making.recover",
     "proving.compare",
     "looking.at",
+    "looking.when",
     "making.fork",
     "looking.export",
     "proving.audit",

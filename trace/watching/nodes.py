@@ -1,0 +1,155 @@
+"""Which nodes of a step the names of a condition stand for: variables of the user's program, layers, ops."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from itertools import groupby
+
+from ...base.completed_step import TapeNode
+from ...runtime.ir.step_tape import Choice, Listed
+from ...tape.graph.node import LEAF
+from ...tape.location import assigned
+from ..json_value import Plain
+from .condition import Condition, Reference
+from .suggest import listing
+
+
+@dataclass(frozen=True)
+class WatchedNode(Plain):
+    """A node of a step that a condition was tried with."""
+
+    op: str
+    name: str
+    """The variable of the user's program that took it; else empty."""
+    layer: str
+    """The path of the layer that made it, such as ``encoder.0``; else empty."""
+    shape: tuple[int, ...]
+    line: str
+    """The user's line, such as ``train.py:12: h = ops.relu(x)``; empty where it is not known."""
+    micro_batch: int
+
+    def __str__(self) -> str:
+        layer = f" of layer {self.layer}" if self.layer else ""
+        return f"{self.op}{f' {self.name!r}' if self.name else ''}{layer}, shape {self.shape}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial(Choice):
+    """A value that is wanted of a step: for which reference, and in which of the trials of the condition."""
+
+    reference: Reference
+    trial: int
+    about: WatchedNode
+
+
+class NodesOf:
+    """Chooses the nodes of a condition among those of a step.
+
+    Args:
+        condition: of which errors say the place.
+        references: those of it that are nodes.
+        known: other names that there are, for errors.
+    """
+
+    def __init__(self, condition: Condition, references: Sequence[Reference], known: Sequence[str]) -> None:
+        self._condition, self._references, self._known = condition, references, known
+        self._asked = False
+
+    def __call__(self, nodes: Sequence[Listed]) -> list[Trial]:
+        """Every node that is looked at, by trial; none where a later step has no such node."""
+        passes = [list(one) for _, one in groupby(range(len(nodes)), lambda i: id(nodes[i].of))]
+        found, trials = list[Trial](), 0
+        for number, places in enumerate(passes):
+            one = _Pass([nodes[i] for i in places], places[0], number)
+            by_reference = {reference: self._found(one, reference) for reference in self._references}
+            count = self._count(by_reference)
+            for reference, ids in by_reference.items():
+                for k in range(count):
+                    i = ids[k % len(ids)]
+                    gradient, about = reference.what == "grad", one.about(i)
+                    found.append(Trial(places[i], gradient, reference=reference, trial=trials + k, about=about))
+            trials += count
+        self._asked = True
+        return found
+
+    def _found(self, one: "_Pass", reference: Reference) -> list[int]:
+        ids = one.matching(reference.name) if reference.pattern else one.named(reference.name)
+        if not ids and not self._asked:
+            there = listing(reference.name, [*one.names, *self._known])
+            raise self._condition.error(reference, f"a step has no {reference.name!r}: it has {there}")
+        return ids
+
+    def _count(self, by_reference: Mapping[Reference, Sequence[int]]) -> int:
+        """How many trials a micro-batch takes: what stands for several nodes is taken node by node, in their order."""
+        counts = {reference: len(ids) for reference, ids in by_reference.items()}
+        several = {n for n in counts.values() if n > 1}
+        if min(counts.values()) == 0:
+            return 0
+        if len(several) > 1:
+            said = ", ".join(f"{reference} is {n} nodes" for reference, n in counts.items() if n > 1)
+            last = [reference for reference, n in counts.items() if n > 1][-1]
+            raise self._condition.error(last, f"expected as many nodes for each name, got: {said}")
+        return max(several, default=1)
+
+
+_assigned = lru_cache(assigned)
+
+
+class _Pass:
+    """The nodes of one micro-batch, with the names that they have.
+
+    A line such as ``h = model(p, x)`` makes many nodes in a row, and so does a layer; its value are those among them
+    that others take, or, where none is, the last.
+    """
+
+    def __init__(self, nodes: Sequence[Listed], start: int, micro_batch: int) -> None:
+        self._nodes, self._micro_batch = nodes, micro_batch
+        rows = [node.row for node in nodes]
+        self._rows: list[TapeNode] = rows
+        self._takers = [set[int]() for _ in nodes]
+        for i, row in enumerate(rows):
+            for parent in row.parents:
+                self._takers[parent - start].add(i)
+        places = [
+            None if row.op == LEAF else node.of.tape[node.id].place for node, row in zip(nodes, rows, strict=True)
+        ]
+        self._variables = [None if place is None else _assigned(place) for place in places]
+        self._places = places
+        self.names = [*dict.fromkeys([n for n in self._variables if n] + [layer for layer in self._layers() if layer])]
+
+    def _layers(self) -> Iterator[str]:
+        for row in self._rows:
+            parts = row.scope.split(".")
+            yield from (".".join(parts[: n + 1]) for n in range(len(parts)))
+
+    def named(self, name: str) -> list[int]:
+        """The nodes that a variable took; else those that a layer gave."""
+        ids = [i for i, variable in enumerate(self._variables) if variable == name]
+        by_place = {i: self._places[i] for i in ids}
+        values = [
+            i
+            for place in dict.fromkeys(by_place.values())
+            for i in self._given(lambda k, place=place: by_place.get(k) == place)  # type: ignore[misc]
+        ]
+        return sorted(values) or self._given(lambda k: f"{self._rows[k].scope}.".startswith(f"{name}."))
+
+    def _given(self, inside: Callable[[int], bool]) -> list[int]:
+        """What comes out of some nodes: those that others take; else the last."""
+        ids = [i for i, row in enumerate(self._rows) if row.op != LEAF and inside(i)]
+        taken = [i for i in ids if any(not inside(k) for k in self._takers[i])]
+        return taken or ids[-1:]
+
+    def matching(self, pattern: str) -> list[int]:
+        """The nodes whose op, layer or variable a pattern matches."""
+        return [
+            i
+            for i, (row, variable) in enumerate(zip(self._rows, self._variables, strict=True))
+            if row.op != LEAF
+            and any(fnmatchcase(text, pattern) for text in (row.op, row.scope, variable or "") if text)
+        ]
+
+    def about(self, i: int) -> WatchedNode:
+        """What is said of a node."""
+        row = self._rows[i]
+        return WatchedNode(row.op, self._variables[i] or "", row.scope, row.shape, row.place, self._micro_batch)

@@ -11,8 +11,8 @@ from ..replaying.travel import RebuildError
 from ..v2.read.reader import Trace, TraceLike, open_trace
 from .bound_condition import BoundCondition
 from .condition import Condition
-from .watchpoint import Watchpoint
 from .watched_steps import WatchedSteps
+from .watchpoint import Watchpoint
 
 
 def when(
@@ -63,7 +63,7 @@ def when(
     ...     _ = run.fit([np.array([1.0, 2.0])], steps=9)
     ...     found = when(f"{folder}/run", "min(h) < -10", loss_fn, [np.array([1.0, 2.0])])
     >>> found.step, found.node.op, found.figures
-    (6, 'mul', {'min(h)': -10.0})
+    (7, 'mul', {'min(h)': -12.0})
     """
     require_mode("trace.when", mode)
     by_name(rules)

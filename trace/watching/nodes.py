@@ -1,6 +1,6 @@
 """Which nodes of a step the names of a condition stand for: variables of the user's program, layers, ops."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -9,7 +9,7 @@ from itertools import groupby
 from ...base.completed_step import TapeNode
 from ...runtime.ir.step_tape import Choice, Listed
 from ...tape.graph.node import LEAF
-from ...tape.location import assigned
+from ...tape.location import CodePosition, assigned
 from ..json_value import Plain
 from .condition import Condition, Reference
 from .suggest import listing
@@ -31,7 +31,8 @@ class WatchedNode(Plain):
 
     def __str__(self) -> str:
         layer = f" of layer {self.layer}" if self.layer else ""
-        return f"{self.op}{f' {self.name!r}' if self.name else ''}{layer}, shape {self.shape}"
+        micro = f", micro-batch {self.micro_batch}" if self.micro_batch else ""
+        return f"{self.op}{f' {self.name!r}' if self.name else ''}{layer}, shape {self.shape}{micro}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,12 +112,20 @@ class _Pass:
         for i, row in enumerate(rows):
             for parent in row.parents:
                 self._takers[parent - start].add(i)
-        places = [
-            None if row.op == LEAF else node.of.tape[node.id].place for node, row in zip(nodes, rows, strict=True)
-        ]
-        self._variables = [None if place is None else _assigned(place) for place in places]
-        self._places = places
-        self.names = [*dict.fromkeys([n for n in self._variables if n] + [layer for layer in self._layers() if layer])]
+        self._variables = self._taken(
+            [None if row.op == LEAF else node.of.tape[node.id].place for node, row in zip(nodes, rows, strict=True)]
+        )
+        self.names = [*dict.fromkeys([*self._variables.values(), *filter(None, self._layers())])]
+
+    def _taken(self, places: Sequence[CodePosition | None]) -> dict[int, str]:
+        """The variables that nodes are put into."""
+        found = dict[int, str]()
+        for place in dict.fromkeys(places):
+            variable = None if place is None else _assigned(place)
+            if variable is not None:
+                given = self._given({i for i, other in enumerate(places) if other == place})
+                found |= dict.fromkeys(given, variable)
+        return dict(sorted(found.items()))
 
     def _layers(self) -> Iterator[str]:
         for row in self._rows:
@@ -125,31 +134,24 @@ class _Pass:
 
     def named(self, name: str) -> list[int]:
         """The nodes that a variable took; else those that a layer gave."""
-        ids = [i for i, variable in enumerate(self._variables) if variable == name]
-        by_place = {i: self._places[i] for i in ids}
-        values = [
-            i
-            for place in dict.fromkeys(by_place.values())
-            for i in self._given(lambda k, place=place: by_place.get(k) == place)  # type: ignore[misc]
-        ]
-        return sorted(values) or self._given(lambda k: f"{self._rows[k].scope}.".startswith(f"{name}."))
+        ids = [i for i, variable in self._variables.items() if variable == name]
+        return ids or self._given({i for i, row in enumerate(self._rows) if f"{row.scope}.".startswith(f"{name}.")})
 
-    def _given(self, inside: Callable[[int], bool]) -> list[int]:
+    def _given(self, inside: Set[int]) -> list[int]:
         """What comes out of some nodes: those that others take; else the last."""
-        ids = [i for i, row in enumerate(self._rows) if row.op != LEAF and inside(i)]
-        taken = [i for i in ids if any(not inside(k) for k in self._takers[i])]
-        return taken or ids[-1:]
+        ids = [i for i in sorted(inside) if self._rows[i].op != LEAF]
+        return [i for i in ids if self._takers[i] - inside] or ids[-1:]
 
     def matching(self, pattern: str) -> list[int]:
         """The nodes whose op, layer or variable a pattern matches."""
         return [
             i
-            for i, (row, variable) in enumerate(zip(self._rows, self._variables, strict=True))
+            for i, row in enumerate(self._rows)
             if row.op != LEAF
-            and any(fnmatchcase(text, pattern) for text in (row.op, row.scope, variable or "") if text)
+            and any(fnmatchcase(text, pattern) for text in (row.op, row.scope, self._variables.get(i, "")) if text)
         ]
 
     def about(self, i: int) -> WatchedNode:
         """What is said of a node."""
         row = self._rows[i]
-        return WatchedNode(row.op, self._variables[i] or "", row.scope, row.shape, row.place, self._micro_batch)
+        return WatchedNode(row.op, self._variables.get(i, ""), row.scope, row.shape, row.place, self._micro_batch)

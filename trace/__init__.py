@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .frameworks.pytorch import record_torch
     from .frameworks.recompute import recompute
     from .replaying.continued import Continuation
+    from .replaying.edited import Edits
     from .replaying.replay import replay
     from .replaying.replay_state import UnknownRuleError, state_after
     from .replaying.travel import PastStep, RebuildError, at
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from .v2.verdict import Verdict
     from .v2.write.open_recorder import open_recorder, resume_recorder
     from .v2.write.recorder import TraceRecorder
-    from .watching.condition import ConditionError
+    from .watching.expression import ConditionError
     from .watching.watchpoint import Watchpoint
     from .watching.when import when
 
@@ -58,8 +59,9 @@ _HOMES = {
     "CertificateError": ".auditing.read_certificate",
     "Comparison": ".comparing.result",
     "CompletedStep": "..base.completed_step",
-    "ConditionError": ".watching.condition",
+    "ConditionError": ".watching.expression",
     "Continuation": ".replaying.continued",
+    "Edits": ".replaying.edited",
     "Finding": ".v2.check.report",
     "InvalidTraceError": ".v2.errors",
     "Keep": "..base.keep",
@@ -124,6 +126,7 @@ __all__ = [
     "CompletedStep",
     "ConditionError",
     "Continuation",
+    "Edits",
     "Finding",
     "InvalidTraceError",
     "Keep",

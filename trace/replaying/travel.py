@@ -25,6 +25,7 @@ from ..v2.format.constants import TensorRole
 from ..v2.read.reader import StepView, Trace, TraceLike, open_trace
 from ..v2.verdict import Verdict
 from .continued import Continuation, Origin, continue_from
+from .edited import UNEDITED, Edits
 from .execution import Batches, LossFn
 from .recomputed import Recomputed, RunMode, require_mode
 from .reexecute import FailedError, Model
@@ -105,6 +106,7 @@ class PastStep:
         mode: StepMode = "replay",
         record: Mode = "grads",
         on_nonfinite: OnNonfinite = "stop",
+        edits: Edits = UNEDITED,
     ) -> Continuation:
         """What if: train on from the state before this step, by another rule, loss function or batches.
 
@@ -124,6 +126,7 @@ class PastStep:
             mode: how steps run, as for `Trainer`.
             record: what is kept of each step, likewise.
             on_nonfinite: likewise.
+            edits: values of this step that are to be other ones: of parameters, states, gradients, nodes.
 
         Raises:
             ValueError: no step; too few batches; the run's own rule is not known; no such hyperparameter, or
@@ -147,10 +150,13 @@ class PastStep:
         array([-0.5, -2. ])
         >>> past.continue_with(hyper={"lr": 0.25}, steps=2).params["w"]
         array([-0.5, -2. ])
+        >>> past.continue_with(steps=2, edits=Edits(values={"w": np.zeros(2)})).params["w"]
+        array([-1., -2.])
         """
         before = {"params": self.params, "state": self.state, "model_state": self.model_state}
         more: Any = {"hyper": hyper, "loss_fn": loss_fn, "batches": batches, "mode": mode, "record": record}
-        return continue_from(self.origin, before, rule, steps=steps, trace=trace, on_nonfinite=on_nonfinite, **more)
+        more |= {"on_nonfinite": on_nonfinite, "edits": edits, "tapes": self.tapes}
+        return continue_from(self.origin, before, rule, steps=steps, trace=trace, **more)
 
     def _repr_html_(self) -> str:
         """Its loss, and every value and gradient of its first micro-batch, in a notebook."""

@@ -8,7 +8,8 @@ from ...base.arrays import Array
 from ..v2.errors import NotRecordedError
 from ..v2.format.constants import RecordMode, TensorRole
 from ..v2.read.reader import StepView, Trace
-from .condition import Clause, Condition, ConditionError, Reference
+from .condition import Clause, Condition
+from .expression import ConditionError, Reference
 from .suggest import listing
 
 Found = dict[Reference, Array]

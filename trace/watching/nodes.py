@@ -1,6 +1,6 @@
 """Which nodes of a step the names of a condition stand for: variables of the user's program, layers, ops."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -11,7 +11,7 @@ from ...runtime.ir.step_tape import Choice, Listed
 from ...tape.graph.node import LEAF
 from ...tape.location import CodePosition, assigned
 from ..json_value import Plain
-from .condition import Condition, Reference
+from .expression import ConditionError, Reference
 from .suggest import listing
 
 
@@ -48,13 +48,18 @@ class NodesOf:
     """Chooses the nodes of a condition among those of a step.
 
     Args:
-        condition: of which errors say the place.
-        references: those of it that are nodes.
+        error: what is wrong with a name, with its place.
+        references: names of nodes.
         known: other names that there are, for errors.
     """
 
-    def __init__(self, condition: Condition, references: Sequence[Reference], known: Sequence[str]) -> None:
-        self._condition, self._references, self._known = condition, references, known
+    def __init__(
+        self,
+        error: Callable[[Reference, str], ConditionError],
+        references: Sequence[Reference],
+        known: Sequence[str],
+    ) -> None:
+        self._error, self._references, self._known = error, references, known
         self._asked = False
 
     def __call__(self, nodes: Sequence[Listed]) -> list[Trial]:
@@ -78,7 +83,7 @@ class NodesOf:
         ids = one.matching(reference.name) if reference.pattern else one.named(reference.name)
         if not ids and not self._asked:
             there = listing(reference.name, [*one.names, *self._known])
-            raise self._condition.error(reference, f"a step has no {reference.name!r}: it has {there}")
+            raise self._error(reference, f"a step has no {reference.name!r}: it has {there}")
         return ids
 
     def _count(self, by_reference: Mapping[Reference, Sequence[int]]) -> int:
@@ -90,7 +95,7 @@ class NodesOf:
         if len(several) > 1:
             said = ", ".join(f"{reference} is {n} nodes" for reference, n in counts.items() if n > 1)
             last = [reference for reference, n in counts.items() if n > 1][-1]
-            raise self._condition.error(last, f"expected as many nodes for each name, got: {said}")
+            raise self._error(last, f"expected as many nodes for each name, got: {said}")
         return max(several, default=1)
 
 

@@ -41,7 +41,7 @@ class WatchedSteps:
             self._model = Model(trace, loss_fn, batches)
         if not bound.reads:
             require_state("trace.when", trace)
-        self._choose = NodesOf(bound.condition, bound.nodes, bound.known) if bound.nodes else None
+        self._choose = NodesOf(bound.condition.error, bound.nodes, bound.known) if bound.nodes else None
         self._run: Recomputed | None = None
 
     def begin(self, first: int) -> None:

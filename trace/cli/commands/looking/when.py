@@ -73,7 +73,7 @@ def _found(args: argparse.Namespace) -> "Watchpoint":
 @contextmanager
 def _of_condition() -> Generator[None]:
     """What is wrong with a condition is a wrong command line."""
-    from ....watching.condition import ConditionError
+    from ....watching.expression import ConditionError
 
     try:
         yield

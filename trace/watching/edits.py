@@ -137,9 +137,8 @@ def _nodes(edit: Edit, past: PastStep, known: Mapping[str, Array]) -> dict[tuple
     trials: dict[int, tuple[Trial, Found]] = {}
     for one, array in chosen_of(past.passes, past.params, noting):
         assert isinstance(one, Trial)
-        _, values = trials.setdefault(
-            one.trial, (one, dict(shared))
-        )  # the first of a trial is the node that is changed
+        # The first of a trial is the node that is changed.
+        _, values = trials.setdefault(one.trial, (one, dict(shared)))
         if array is not None:
             values[one.reference] = float64(array)
     nodes = [(one.about.micro_batch, listed[one.node], values) for one, values in trials.values()]

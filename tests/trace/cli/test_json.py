@@ -151,6 +151,7 @@ ANSWERS = [
     ("at v1 --step 0 --model model_of_json:run", 1),
     ("when mine.dgrr any(w*1<1) --model model_of_json:run", 0),
     ("when mine.dgrr max(node('mul'))>0 --model model_of_json:run", 0),
+    ("when mine.dgrr any(w<1) --model model_of_json:run --edit w=w*2", 0),
     ("when mine.dgrr loss>1e9", 4),
     ("when mine.dgrr losss>1", 1),
     ("when mine.dgrr max(node('mul'))>0 --model model_of_json:another_run", 5),

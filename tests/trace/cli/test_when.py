@@ -126,3 +126,50 @@ def test_what_is_refused(capsys: pytest.CaptureFixture[str], more: list[str], co
     out, err = capsys.readouterr()
     assert out == "" and error in err and "Traceback" not in err
     assert Path("run.dgrr").read_bytes() == before
+
+
+@pytest.mark.usefixtures("model")
+def test_what_if_it_had_been_less(capsys: pytest.CaptureFixture[str]) -> None:
+    """From step 3 on w goes on from (0, 0, 0): its gradient is the batch."""
+    command = ["when", "run.dgrr", "min(h) < -10", *MODEL, "--edit", "w = w * 0"]
+    assert main(command) == 0
+    assert capsys.readouterr().out.splitlines()[4:] == [
+        "3 steps from step 3 on with w = w * 0:",
+        "  loss edited       0 to -14  █▅▁",
+        "  loss as recorded  -15 to -29  █▅▁",
+    ]
+    assert main([*command, "--steps", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["result"]["continued"] == {
+        "first": 3,
+        "steps": 2,
+        "edits": ["w = w * 0"],
+        "losses": [0.0, -7.0],
+        "losses_before": [-15.0, -22.0],
+        "ended": None,
+    }
+
+
+@pytest.mark.usefixtures("model")
+def test_an_edit_that_ends_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["when", "run.dgrr", "min(h) < -10", *MODEL, "--edit", "h = h / 0", "--steps", "9"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[4] == "9 steps from step 3 on with h = h / 0:"
+    assert out[5].startswith("  loss as recorded  -15 to -29  ")
+    assert out[6].startswith("  the edited run ended: the first non-finite value is node 2 (mul)")
+
+
+@pytest.mark.usefixtures("model")
+@pytest.mark.parametrize(
+    ("more", "error"),
+    [
+        (["--edit", "w = 1"], "argument --edit: it goes with --model, which trains on"),
+        (["--steps", "3", *MODEL], "argument --steps: it goes with --edit"),
+        (["--edit", "w", *MODEL], "argument --edit: expected NAME = VALUE, such as 'h3 = h3 * 0.5', got 'w'"),
+        (["--edit", "v = 1", *MODEL], "argument --edit: a step has no 'v': it has h, w, step"),
+        (["--edit", "w = 1", "--steps", "0", *MODEL], "argument --steps: expected 1 to "),
+    ],
+)
+def test_edits_that_are_refused(capsys: pytest.CaptureFixture[str], more: list[str], error: str) -> None:
+    assert main(["when", "run.dgrr", "loss < -10", *more]) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and error in err and "Traceback" not in err

@@ -188,7 +188,7 @@ class Tape(Inspection, Generic[D]):
                 raise DTypeError(f"replacing: op {number} ({op.name}): expected dtype {made.dtype}, got {given.dtype}")
             return given
 
-        self._result = replaced
+        self._result = replaced  # type: ignore[assignment]
         try:
             yield
         finally:

@@ -101,14 +101,14 @@ def _continued(step: int, args: argparse.Namespace) -> dict[str, Any]:
             return error
 
     made = guarded(f"argument --model: {args.model}: while training", trained)
-    ended = isinstance(made, NonFiniteError)
+    error = made if isinstance(made, NonFiniteError) else None
     return {
         "first": step,
         "steps": steps,
         "edits": args.edit,
-        "losses": [] if ended else made.losses,
+        "losses": [] if isinstance(made, NonFiniteError) else made.losses,
         "losses_before": recorded[:steps],
-        "ended": str(made) if ended else None,
+        "ended": None if error is None else str(error),
     }
 
 

@@ -238,6 +238,13 @@ FLOORS: dict[str, list[list[str]]] = {
         ["traces"],
         ["plugin"],
     ],
+    "trace/replaying": [
+        ["expected", "replay_state"],
+        ["execution", "recorded_recipe", "validate"],
+        ["applied_steps", "captured_steps", "edited", "reexecute"],
+        ["continued", "recomputed"],
+        ["replay", "travel"],
+    ],
     "trace/report": [
         ["chosen", "codes", "figures", "groups", "packing", "page", "walk"],
         ["graph", "tensors"],

@@ -13,7 +13,6 @@ from ...base.errors import DomainError
 from ...runtime.step.eager import Clipped, EagerGradients, EagerStep, eager_gradients
 from ...runtime.step.training_step import StateDict, TrainingStep
 from ...tape import AnyTensor
-from ...tape.graph.node import LEAF
 from .execution import LossFn
 
 Nodes = Mapping[tuple[int, int], Array]
@@ -106,7 +105,7 @@ def _by_op(nodes: Nodes, tapes: Any) -> dict[int, dict[int, AnyTensor]]:
         if not 0 <= micro < len(tapes) or not 0 <= id < len(tapes[micro]):
             raise DomainError(f"{what}: the step has no such node")
         node = tapes[micro].node(id)
-        if node.op_name == LEAF:
+        if node.op is None:
             raise DomainError(f"{what}: expected a node that an op makes, got a leaf; give parameters as values")
         number = sum(tapes[micro].node(i).op is not None for i in range(id))
         found.setdefault(micro, {})[number] = AnyTensor(like(node.title, array, node.value.array))

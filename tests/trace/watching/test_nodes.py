@@ -124,3 +124,14 @@ def test_of_batches_of_several_shapes(tmp_path: Path) -> None:
         answer = when(tmp_path / "run", "max(pair) > 9", changing, batches, mode=mode)  # type: ignore[arg-type]
         assert (answer.step, answer.untried) == (2, 1)
         assert when(tmp_path / "run", "max(h) > 4", changing, batches, mode=mode).step == 2  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", ["replay", "eager"])
+def test_a_view_of_a_parameter_is_as_it_was_before_the_update(tmp_path: Path, mode: Any) -> None:
+    def views(p: Any, x: Any) -> Any:
+        flat = p["w"].reshape((4,))
+        return (flat * x).sum()
+
+    fit = Trainer(views, {"w": np.ones((2, 2))}, SGD(1.0), trace=Keep(tmp_path / "run", record="digest"))
+    fit.fit([np.ones(4)], steps=40, progress=False)
+    assert when(tmp_path / "run", "max(flat) < 0", views, [np.ones(4)], mode=mode).step == 2

@@ -1,6 +1,7 @@
 """What the names of a condition are in a trace: which it records, and what has to be computed for the others."""
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class BoundCondition:
         told = self._trace.hyperparameters
         return [*(name for name in self.figures if name not in told), *self.roles, *told]
 
-    @property
+    @cached_property
     def cheap(self) -> list[Clause]:
         """The clauses of the condition that figures of the step decide, before anything is computed."""
         return [clause for clause in self.condition.clauses if set(clause.references) <= set(self._of_step)]

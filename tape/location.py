@@ -1,11 +1,13 @@
 """Where in the user's program a node was made: the first line outside this package."""
 
+import dis
 import linecache
 import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
 
 CodePosition = tuple[CodeType, int]
 """A code object and the offset of an instruction in it: cheap to note, read only when someone asks."""
@@ -54,6 +56,24 @@ class Location:
         line = next(lines, code.co_firstlineno)
         text = linecache.getline(code.co_filename, line).strip()
         return cls(code.co_filename, line, code.co_qualname, text)
+
+
+def assigned(place: CodePosition) -> str | None:
+    """The variable that takes what an instruction gives at once: ``h`` of ``h = ops.relu(x)``; None for none.
+
+    >>> from dgrr.tape import Tape
+    >>> tape = Tape()
+    >>> h = tape.const(1.0).exp()
+    >>> assigned(tape.node(h).place)
+    'h'
+    """
+    code, offset = place
+    behind = (one for one in dis.get_instructions(code) if one.offset > offset and one.opname != "COPY")
+    taking = next(behind, None)
+    if taking is None or not taking.opname.startswith(("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")):
+        return None
+    name: Any = taking.argval
+    return str(name[0] if isinstance(name, tuple) else name)  # two in one instruction, from Python 3.13 on
 
 
 def _cell(file: str) -> str | None:

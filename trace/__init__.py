@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .frameworks.pytorch import record_torch
     from .frameworks.recompute import recompute
     from .replaying.continued import Continuation
+    from .replaying.edited import Edits
     from .replaying.replay import replay
     from .replaying.replay_state import UnknownRuleError, state_after
     from .replaying.travel import PastStep, RebuildError, at
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
     from .v2.verdict import Verdict
     from .v2.write.open_recorder import open_recorder, resume_recorder
     from .v2.write.recorder import TraceRecorder
+    from .watching.expression import ConditionError
+    from .watching.watchpoint import Watchpoint
+    from .watching.when import when
 
 _HOMES = {
     "Audit": ".auditing.certificate",
@@ -56,7 +60,9 @@ _HOMES = {
     "CertificateError": ".auditing.read_certificate",
     "Comparison": ".comparing.result",
     "CompletedStep": "..base.completed_step",
+    "ConditionError": ".watching.expression",
     "Continuation": ".replaying.continued",
+    "Edits": ".replaying.edited",
     "Finding": ".v2.check.report",
     "InvalidTraceError": ".v2.errors",
     "Keep": "..base.keep",
@@ -86,6 +92,7 @@ _HOMES = {
     "UnknownRuleError": ".replaying.replay_state",
     "UnsealedTraceWarning": ".v2.errors",
     "Verdict": ".v2.verdict",
+    "Watchpoint": ".watching.watchpoint",
     "Written": ".report.write",
     "assert_same": ".comparing.compare",
     "at": ".replaying.travel",
@@ -105,6 +112,7 @@ _HOMES = {
     "resume_recorder": ".v2.write.open_recorder",
     "state_after": ".replaying.replay_state",
     "validate": ".replaying.validate",
+    "when": ".watching.when",
     "write_report": ".report.write",
 }
 """Where each name is. Its module is loaded when it is first asked for: so pytest loads the plugin that lives below this
@@ -117,7 +125,9 @@ __all__ = [
     "CertificateError",
     "Comparison",
     "CompletedStep",
+    "ConditionError",
     "Continuation",
+    "Edits",
     "Finding",
     "InvalidTraceError",
     "Keep",
@@ -147,6 +157,7 @@ __all__ = [
     "UnknownRuleError",
     "UnsealedTraceWarning",
     "Verdict",
+    "Watchpoint",
     "Written",
     "assert_same",
     "at",
@@ -166,6 +177,7 @@ __all__ = [
     "resume_recorder",
     "state_after",
     "validate",
+    "when",
     "write_report",
 ]
 

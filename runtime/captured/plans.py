@@ -23,8 +23,9 @@ from ..ir.record import (
     step_graph,
     tape_graph,
     value_name,
+    values_graph,
 )
-from ..ir.step_tape import Listed, listed
+from ..ir.step_tape import Choice, Choose, Chosen, Listed, listed
 from ..lower.bind import Bound, BoundPlan, Fault
 from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature
@@ -67,6 +68,7 @@ class Plans(InputBuffers):
         self._require_same(again, "the second time", arrays=True)
         self.looks = PurityLooks(reads, arrays, self._look)
         self._arenas = 0
+        self._chosen: dict[Choose, tuple[Sequence[Choice], Executable]] = {}
 
     @property
     def nbytes(self) -> int:
@@ -110,9 +112,11 @@ class Plans(InputBuffers):
     def _loss_graph(self) -> IRGraph:
         return loss_graph(self.recording, self.recording.forward)
 
-    def executable(self, kind: Kind) -> "Executable":
-        """One of the three plans, compiled at its first use."""
-        return getattr(self, kind)  # type: ignore[no-any-return]
+    def executable(self, kind: Kind | Choose) -> "Executable":
+        """One of the plans, or that of some values, compiled at its first use."""
+        if isinstance(kind, str):
+            return getattr(self, kind)  # type: ignore[no-any-return]
+        return self._choice(kind)[1]
 
     @cached_property
     def step(self) -> "Executable":
@@ -137,17 +141,28 @@ class Plans(InputBuffers):
     @property
     def step_tape(self) -> StepTape:
         """What the plan of the tape leaves in its arena; of leaves, which the step may overwrite, copies."""
-        bound, nodes = self.tape.bound, self._listed
-        outputs = bound.plan.program.graph.outputs
-
-        def value(id: int) -> Array:
-            return bound.value(outputs[value_name(id)])
-
+        value, nodes = self.tape.value, self._listed
         return StepTape(
             self._rows,
             [value(node.id).copy() if node.row.op == LEAF else value(node.id) for node in nodes],
             [None if node.grad is None else value(node.grad) for node in nodes],
         )
+
+    def chosen(self, choose: Choose) -> Chosen:
+        """What the plan of some values leaves in its arena, and of leaves the arrays."""
+        wanted, executable = self._choice(choose)
+        return [(one, None if (id := self._id(one)) is None else executable.value(id)) for one in wanted]
+
+    def _choice(self, choose: Choose) -> "tuple[Sequence[Choice], Executable]":
+        if choose not in self._chosen:
+            wanted = choose(self._listed)
+            ids = dict.fromkeys(id for one in wanted if (id := self._id(one)) is not None)
+            self._chosen[choose] = wanted, self._bound(*values_graph(self.recording, ids))
+        return self._chosen[choose]
+
+    def _id(self, one: Choice) -> int | None:
+        node = self._listed[one.node]
+        return node.grad if one.gradient else node.id
 
     @cached_property
     def _listed(self) -> list[Listed]:
@@ -203,6 +218,10 @@ class Executable:
         self._metrics = [made for made in shown if made]
         for array in (self.loss, *self._grads.values()):
             array.flags.writeable = False
+
+    def value(self, id: int) -> Array:
+        """A value of the tape, of which this is a plan."""
+        return self.bound.value(self.bound.plan.program.graph.outputs[value_name(id)])
 
     @property
     def on_cpu(self) -> Bound:

@@ -12,6 +12,7 @@ from ...base.completed_step import StepTape
 from ...tape import AnyTensor, DomainError, ShapeError
 from ...tape.graph.backward import DenseGrads
 from ...tape.numerics.engine.kernel import Kernel
+from ..ir.step_tape import Choose, Chosen
 from ..lower.bind import Fault
 from ..lower.compile import compile_graph, without
 from ..optim.groups import Groups
@@ -198,6 +199,14 @@ class ReplayedStep(TrainingStep):
         self._run("tape", batch)
         return self.bound_plans("tape").step_tape
 
+    def chosen(self, batch: Any, choose: Choose) -> Chosen:
+        """Some values and gradients of a step on this batch, by a plan of their own. Trains nothing.
+
+        Views that are valid until the next step or call. Raises as `grads` does.
+        """
+        self._run(choose, batch)
+        return self.bound_plans("chosen").chosen(choose)
+
     @property
     def loss(self) -> Array:
         """The loss of the last step: a view of the plan's own output."""
@@ -230,7 +239,7 @@ class ReplayedStep(TrainingStep):
         """Whether they are computed by this machine."""
         return self.mirror is None
 
-    def _run(self, kind: Kind, batch: Any) -> Executable:
+    def _run(self, kind: Kind | Choose, batch: Any) -> Executable:
         """Run one of the plans on a batch: the plan at hand if the batch fits it, else the one of its signature."""
         plans = self._plans
         flat = None if plans is None else plans.flat(batch)

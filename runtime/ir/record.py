@@ -4,7 +4,7 @@ Forward and backward are the tape's own nodes - backward is recorded by the same
 eagerly - and the optimizer's primitives are put behind them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -271,14 +271,19 @@ def gradients_graph(recording: Recording, *, dense: bool) -> tuple[IRGraph, dict
 
 def tape_graph(recording: Recording) -> tuple[IRGraph, dict[int, Array]]:
     """Every value of the forward passes and its gradient, without an update; outputs as `value_name` calls them."""
-    builder = begun(recording)
     nodes = listed(recording.passes)
     ids = [node.id for node in nodes] + [node.grad for node in nodes if node.grad is not None]
+    return values_graph(recording, ids)
+
+
+def values_graph(recording: Recording, ids: Iterable[int]) -> tuple[IRGraph, dict[int, Array]]:
+    """Some values of the step alone, without an update; outputs as `value_name` calls them."""
+    builder = begun(recording)
     return builder.graph("tape", {"loss": recording.loss, **{value_name(id): id for id in ids}}), builder.constants
 
 
 def value_name(id: int) -> str:
-    """The output of `tape_graph` that is a value."""
+    """The output of `values_graph` that is a value."""
     return f"value %{id}"
 
 

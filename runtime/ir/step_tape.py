@@ -1,12 +1,13 @@
 """What a step computes, listed in one order, whether it ran op by op or is recorded to run from a table."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ...base.arrays import Array
 from ...base.completed_step import StepTape, TapeNode
 from ...tape.graph.node import LEAF, Node
 from ..step.evaluate import Evaluation, evaluations
@@ -37,6 +38,21 @@ class Listed(NamedTuple):
     def grad(self) -> Any:
         """Its gradient; None where none arrived, and for what a pass takes from outside, parameters excepted."""
         return None if self.row.op == LEAF and self.id not in self.of.params else self.of.grads.get(self.id)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A value of a step that somebody wants: which node of its list, and whether its gradient is meant."""
+
+    node: int
+    gradient: bool = False
+
+
+Chosen: TypeAlias = list[tuple[Choice, Array | None]]
+"""Choices with their values; None for a gradient that did not arrive."""
+
+Choose: TypeAlias = Callable[[Sequence[Listed]], Sequence[Choice]]
+"""What somebody wants of a step, by its list of nodes; asked once for each recording of the step."""
 
 
 def listed(passes: Sequence[ForwardPass]) -> list[Listed]:
@@ -89,9 +105,30 @@ def eager_tape(step: TrainingStep, batch: Any) -> StepTape:
 
     Raises what the loss function raises; infinite and NaN values are returned as they are.
     """
+    return tape_of(_eager_passes(step, batch), step.params)
+
+
+def _eager_passes(step: TrainingStep, batch: Any) -> list[Evaluation]:
     micros, recipe = step.recipe.micro_batches(batch), step.recipe
-    passes = evaluations(step.loss_fn, step.params, micros, step.point, step.groups.frozen, recipe.order)
-    return tape_of(list(passes), step.params)
+    return list(evaluations(step.loss_fn, step.params, micros, step.point, step.groups.frozen, recipe.order))
+
+
+def eager_chosen(step: TrainingStep, batch: Any, choose: Choose) -> Chosen:
+    """Some values of a step on a batch, computed op by op. Trains nothing."""
+    return chosen_of(_eager_passes(step, batch), step.params, choose)
+
+
+def chosen_of(passes: Sequence[Evaluation], params: Collection[str], choose: Choose) -> Chosen:
+    """The same of the micro-batches of a step that were evaluated."""
+    nodes = listed([_evaluated(made, params) for made in passes])
+
+    def value(one: Choice) -> Array | None:
+        node = nodes[one.node]
+        if not one.gradient:
+            return node.of.tape[node.id].value.array
+        return None if node.grad is None else node.grad.array
+
+    return [(one, value(one)) for one in choose(nodes)]
 
 
 def tape_of(passes: Sequence[Evaluation], params: Collection[str]) -> StepTape:

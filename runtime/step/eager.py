@@ -33,12 +33,19 @@ class EagerStep(TrainingStep):
 
         Raises NonFiniteError, and changes nothing, if the loss or a gradient is infinite or NaN.
         """
-        loss, grads, after, metrics = eager_gradients(self.loss_fn, self.params, batch, self.recipe, self.point)
-        self._last = LastStep(loss, metrics, *clipped(grads, self.recipe))
+        loss, grads, after, metrics = self._gradients(batch)
+        self._last = LastStep(loss, metrics, *self._clipped(grads))
         self.groups.step(self.params, self.consumed, self.state)
         for name, array in self.model_state.items():
             array[...] = after[name]
         return cast(np.floating[Any], loss[()])
+
+    def _gradients(self, batch: Any) -> "EagerGradients":
+        return eager_gradients(self.loss_fn, self.params, batch, self.recipe, self.point)
+
+    def _clipped(self, grads: dict[str, Array]) -> "Clipped":
+        """The gradients as the rule is to consume them."""
+        return clipped(grads, self.recipe)
 
 
 class EagerGradients(NamedTuple):

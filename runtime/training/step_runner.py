@@ -13,7 +13,7 @@ from ...tape import DomainError
 from ..captured.captured_step import CapturedStep
 from ..captured.kept import PLAN_BYTES
 from ..captured.replayed_step import Device, OnShapeChange
-from ..ir.step_tape import eager_tape
+from ..ir.step_tape import Choose, Chosen, eager_chosen, eager_tape
 from ..ranks.exchange import Exchange
 from ..ranks.ranked_step import RankedStep
 from ..step.completed import LaunchRecorder
@@ -132,6 +132,14 @@ class StepRunner:
         if self.mode == "capture":
             self._captured.forget()
         return self._tape(batch)
+
+    def chosen(self, batch: Any, choose: Choose) -> Chosen:
+        """Some values and gradients of the next step on this batch. Trains nothing.
+
+        Views that are valid until the next step.
+        """
+        step = self._next(batch)
+        return step.chosen(batch, choose) if isinstance(step, CapturedStep) else eager_chosen(step, batch, choose)
 
     def require_same(self) -> None:
         """Raise CaptureError if ``loss_fn`` is no longer what the captured steps have run."""

@@ -209,7 +209,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["file_version", "json_value", "progress"],
         ["v1", "v2"],
         ["diagnosed", "replaying", "told"],
-        ["comparing", "exporting"],
+        ["comparing", "exporting", "watching"],
         ["auditing", "frameworks", "golden", "report", "showing", "trace"],
         ["cli"],
     ],
@@ -238,6 +238,13 @@ FLOORS: dict[str, list[list[str]]] = {
         ["commands", "runs"],
         ["traces"],
         ["plugin"],
+    ],
+    "trace/replaying": [
+        ["expected", "replay_state"],
+        ["execution", "recorded_recipe", "validate"],
+        ["applied_steps", "captured_steps", "edited", "reexecute"],
+        ["continued", "recomputed"],
+        ["replay", "travel"],
     ],
     "trace/report": [
         ["chosen", "codes", "figures", "groups", "packing", "page", "walk"],

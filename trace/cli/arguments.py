@@ -93,6 +93,11 @@ class Parser(argparse.ArgumentParser):
         mode = "how steps are done again: captured, where they are many (replay, default), or all of them op by op"
         self.add_argument("--mode", choices=("replay", "eager"), help=mode)
 
+    def edits(self, when: str) -> None:
+        """What is changed in a step."""
+        edit = f"{when}: a parameter, a state, a gradient or a node, such as 'h = h * 0.5'; may be given several times"
+        self.add_argument("--edit", metavar="NAME=VALUE", action="append", default=[], help=edit)
+
     def policy(self) -> None:
         """How close is the same."""
         words = "how close values must be: bitwise, ulp=N, or rtol=X,atol=Y; default: bitwise"

@@ -11,7 +11,7 @@ from ..v2.verdict import Verdict
 from .answer import Answer
 
 _LACKS = {
-    **dict.fromkeys(("at", "export", "report", "show"), "whose steps dgrr inspect shows"),
+    **dict.fromkeys(("at", "export", "report", "show", "when"), "whose steps dgrr inspect shows"),
     "fork": "whose model is fixed",
     "audit": "all of which dgrr validate computes again",
 }

@@ -70,11 +70,11 @@ def _keyframes(numbers: Sequence[int], steps: int) -> str:
     return f"{len(numbers)} keyframe{'' if len(numbers) == 1 else 's'}, at most {apart} steps apart"
 
 
-def step_of(trace: TraceReader, step: int) -> StepView:
-    """A step of a trace. Raises UsageError where there is no such step."""
+def step_of(trace: TraceReader, step: int, option: str = "--step") -> StepView:
+    """A step of a trace, which an option names. Raises UsageError where there is no such step."""
     if step >= len(trace):
         there = f"it has steps 0 to {len(trace) - 1}" if len(trace) else "it has no steps"
-        raise UsageError(f"argument --step: {trace.path} has no step {step}: {there}")
+        raise UsageError(f"argument {option}: {trace.path} has no step {step}: {there}")
     return trace[step]
 
 

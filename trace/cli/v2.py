@@ -1,7 +1,7 @@
 """What `dgrr` answers for traces of version 2."""
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..comparing.compare import compare as compare_traces
@@ -19,6 +19,7 @@ from .inspection import state_before, step_dict, step_lines, step_of, trace_dict
 from .loading import guarded, load_rules, load_run, users_code
 
 if TYPE_CHECKING:
+    from ..replaying.edited import Edits
     from ..replaying.travel import PastStep
 
 
@@ -128,6 +129,17 @@ def rebuilt(args: argparse.Namespace) -> "PastStep":
         rules = load_rules(args.rule)
         with users_code():
             return at(trace, args.step, loss_fn, batches, rules=rules, mode=args.mode or "replay")
+
+
+def edited(past: "PastStep", texts: Sequence[str]) -> "Edits":
+    """What ``--edit`` changes in a step. Raises UsageError."""
+    from ..watching.edits import edits_of, read_edit
+    from ..watching.expression import ConditionError
+
+    try:
+        return edits_of([read_edit(text) for text in texts], past)
+    except ConditionError as error:
+        raise UsageError(f"argument --edit: {str(error).removeprefix('edit: ')}") from None
 
 
 def _compared(found: Comparison) -> Answer:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import CompletedStep
+from ...runtime.ir.step_tape import Choose, Chosen
 from ...runtime.optim.groups import Groups
 from ...runtime.step.batch import map_batch
 from ...runtime.step.completed import completed
@@ -97,14 +98,18 @@ class CapturedSteps:
         declared = STEP.front(trace.layout)
         self._hyper_at, self._content_at, self._waits = declared.places["hyper"], declared.at[STEP.chained], 0
         self._wait = 1
+        self.chosen: Chosen = []
+        """What was asked for of the last step."""
 
     @property
     def grads(self) -> dict[str, Array]:
         """The gradients of the last step as the optimizer consumed them: views that are valid until the next one."""
         return {} if self._made is None else self._made.runner.step.consumed
 
-    def agrees(self, view: StepView, batch: tuple[Batch, ...]) -> bool:
+    def agrees(self, view: StepView, batch: tuple[Batch, ...], choose: Choose | None = None) -> bool:
         """Do one step; whether everything that is recorded of it is what was computed, to the bit.
+
+        What is chosen among its values is in `chosen` then.
 
         False for whatever goes wrong but Ctrl-C: then `back` is to be called.
         """
@@ -112,7 +117,7 @@ class CapturedSteps:
         self._kept.append(Done(view, *own(batch)))
         self._kept_bytes += self._kept[-1].nbytes
         try:
-            return self._run(view, batch) == view.content
+            return self._run(view, batch, choose) == view.content
         except KeyboardInterrupt:
             raise
         except BaseException:  # a loss function may raise anything; done again op by op, it is said what
@@ -165,13 +170,16 @@ class CapturedSteps:
             self.forget()
             self._before = {name: array.copy() for name, array in self._state.values.items()}
 
-    def _run(self, view: StepView, batch: tuple[Batch, ...]) -> bytes:
+    def _run(self, view: StepView, batch: tuple[Batch, ...], choose: Choose | None) -> bytes:
         """What is to be recorded of the next step."""
         count = self._state.count
         groups = self._rules.of(view)
         if self._made is None or self._made.groups is not groups:
             self._made = self._make(view, groups)
         given = _given(batch)
+        if choose is not None:
+            found = self._made.runner.chosen(given, choose)
+            self.chosen = [(one, None if array is None else array.copy()) for one, array in found]
         self._made.runner(given)
         done = completed(self._made.runner.step, count, given)
         done.step, done.hyper = view.step, view.hyper

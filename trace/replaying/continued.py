@@ -1,7 +1,7 @@
 """What if: a run that goes on from a past step of another, by another rule, loss function or batches."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -21,15 +21,17 @@ from ...runtime.step.completed import completed
 from ...runtime.step.evaluate import NonFiniteError
 from ...runtime.step.recipe import Recipe
 from ...runtime.step.state_digest import state_digest
-from ...runtime.step.training_step import StateDict
+from ...runtime.step.training_step import StateDict, TrainingStep
 from ...runtime.training.step_runner import StepMode, StepOptions, StepRunner
 from ...screen.curves import sparkline
 from ...screen.panels import ShownAsPanel
 from ...screen.showing import counted
+from ...tape import Tape
 from ..v2.format.digest import Batch
 from ..v2.read.reader import StepView, TraceReader
 from ..v2.write.open_recorder import open_recorder
 from ..v2.write.recorder import TraceRecorder
+from .edited import EditedStep, Edits
 from .execution import Batches, LossFn, epochs
 from .recorded_recipe import recorded_recipe, settings_of
 from .replay_state import Rules, UnknownRuleError, by_name, recorded_groups
@@ -130,6 +132,8 @@ def continue_from(
     mode: StepMode,
     record: Mode,
     on_nonfinite: OnNonfinite,
+    edits: Edits,
+    tapes: Sequence[Tape[Any]],
 ) -> Continuation:
     """Train from a state on. See `PastStep.continue_with`."""
     if steps != int(steps) or steps < 1:
@@ -142,14 +146,15 @@ def continue_from(
         chosen, before["params"], recipe, StepOptions(mode), model_state=before["model_state"], seed=origin.seed
     )
     state = origin.state_for(runner.step.groups, before["state"], runner.step.state)
-    runner.step.load_state_dict({**before, "state": state})
+    runner.step.load_state_dict(edits.state({**before, "state": state}))
+    first = EditedStep.of(runner.step, edits, tapes) if edits.in_step else None
     every = _exactly(origin.batches(batches), steps)
     if trace is None:
-        losses = [runner(batch) for batch in every]
+        losses = [loss for _, loss, _ in _trained(runner, first, every)]
     else:
         run = replace(runner.step.as_run(), parent=origin.parent)
         recorder = open_recorder(Keep(trace, record=record, digest=origin.digest, notes=origin.notes), run)
-        losses = _recorded(runner, recorder, every, origin.step)
+        losses = _recorded(_trained(runner, first, every), recorder, origin.step, edits)
     runner.require_same()
     ended = runner.step.state_dict()
     path = None if trace is None else os.fspath(trace)
@@ -166,15 +171,28 @@ def _exactly(batches: Iterator[Any], steps: int) -> Iterator[Any]:
         raise DomainError(f"trace.continue_with: argument 'batches': expected those of {steps} steps, got {done}")
 
 
-def _recorded(runner: StepRunner, recorder: TraceRecorder, batches: Iterator[Any], first: int) -> list[Any]:
-    """Train on batches and record each step; the losses. A value that is not finite ends the trace before its step."""
+def _trained(
+    runner: StepRunner, first: EditedStep | None, batches: Iterator[Any]
+) -> Iterator[tuple[TrainingStep, np.floating[Any], Any]]:
+    """Each step when it is done, with its loss and its batch; the first is another one where that is edited."""
+    for batch in batches:
+        step: TrainingStep | None = first
+        loss = runner(batch) if step is None else step(batch)
+        yield step or runner.step, loss, batch
+        first = None
+
+
+def _recorded(
+    steps: Iterator[tuple[TrainingStep, np.floating[Any], Any]], recorder: TraceRecorder, first: int, edits: Edits
+) -> list[Any]:
+    """Record each step; the losses. A value that is not finite ends the trace before its step."""
     losses: list[Any] = []
     with recorder:
-        recorder.event("continue", dumps({"step": first}))
+        recorder.event("continue", dumps({"step": first} | ({"edited": edits.names} if edits.names else {})))
         try:
-            for number, batch in enumerate(batches):
-                losses.append(runner(batch))
-                recorder.step(replace(completed(runner.step, first + number, batch), step=number))
+            for number, (step, loss, batch) in enumerate(steps):
+                losses.append(loss)
+                recorder.step(replace(completed(step, first + number, batch), step=number))
         except NonFiniteError:
             recorder.seal()
             raise

@@ -7,8 +7,10 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.errors import DomainError
+from ...runtime.ir.step_tape import Choose, Chosen, chosen_of
 from ...tape import NUMERICS
 from ..v2.check.difference import first_difference
+from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch
 from ..v2.read.reader import StepView, TraceReader
 from ..v2.verdict import Verdict
@@ -102,8 +104,10 @@ class Recomputed:
         """Whether many steps may be done at once."""
         return self._captured is not None
 
-    def step(self, view: StepView, batch: tuple[Batch, ...] | None = None) -> None:
+    def step(self, view: StepView, batch: tuple[Batch, ...] | None = None, choose: Choose | None = None) -> Chosen:
         """Do the next step: by the model, if micro-batches are given, else by the gradients that are recorded.
+
+        What the model computes in it can be asked for: values and gradients, as they were before the update.
 
         Raises:
             FailedError: something is not what is recorded of it; as long as that is before the update, `next` stays.
@@ -113,10 +117,10 @@ class Recomputed:
             if batch is not None and self._model is not None:
                 self._model.require_recorded(view, batch)
             self._apply(view)
-        elif self._captured is not None:
-            self._capture(self._captured, view, batch)
-        else:
-            self._op_by_op(view, batch)
+            return []
+        if self._captured is not None:
+            return self._capture(self._captured, view, batch, choose)
+        return self._op_by_op(view, batch, choose)
 
     def steps(self, stretch: Sequence[Done]) -> None:
         """Do the next steps in turn by the model, many in one launch where they can be. Raises as `step`."""
@@ -143,24 +147,30 @@ class Recomputed:
         launched = None if captured is None or len(stretch) < 2 else captured.several(stretch)
         if captured is None or launched is None:
             return 0
-        self._judge(captured, stretch[launched.steps - 1].view, agrees=launched.agree)
+        self._judge(captured, stretch[launched.steps - 1].view, None, agrees=launched.agree)
         return launched.steps
 
-    def _capture(self, captured: CapturedSteps, view: StepView, batch: tuple[Batch, ...]) -> None:
-        self._judge(captured, view, agrees=captured.agrees(view, batch))
+    def _capture(
+        self, captured: CapturedSteps, view: StepView, batch: tuple[Batch, ...], choose: Choose | None
+    ) -> Chosen:
+        agrees = captured.agrees(view, batch, choose)
+        return self._judge(captured, view, choose, agrees=agrees)
 
-    def _judge(self, captured: CapturedSteps, last: StepView, *, agrees: bool) -> None:
+    def _judge(self, captured: CapturedSteps, last: StepView, choose: Choose | None, *, agrees: bool) -> Chosen:
         """Steps up to one were done; if they are not all as recorded, say op by op what differs."""
         if agrees and self._ends_as_recorded(last):
             assert self._model is not None
             self._model.agreed = True
             self.grads = captured.grads
             self._as_recorded(last)
-            return
-        again, self._captured = captured.back(), None
-        for done in again:
+            return captured.chosen
+        *before, ended = captured.back()
+        self._captured = None
+        for done in before:
             self._op_by_op(done.view, done.batch)
+        chosen = self._op_by_op(ended.view, ended.batch, choose)
         self._captures = False  # op by op they are as recorded
+        return chosen
 
     def _ends_as_recorded(self, view: StepView) -> bool:
         """Of the last step, whose front may have no digests of the state, those of the SEAL."""
@@ -191,14 +201,17 @@ class Recomputed:
         """The gradients and buffers that the trace holds."""
         return (view.gradients(), view.buffers()) if self.records else ({}, {})
 
-    def _op_by_op(self, view: StepView, batch: tuple[Batch, ...] | None) -> None:
-        made = self._recorded(view)
+    def _op_by_op(self, view: StepView, batch: tuple[Batch, ...] | None, choose: Choose | None = None) -> Chosen:
+        made, chosen = self._recorded(view), Chosen()
         if batch is not None:
             executed = self.execute(view, batch, made)
             made = made if self.records else (executed.grads, executed.buffers)
+            if choose is not None:
+                chosen = chosen_of(executed.computed.passes, self.state.of_role(TensorRole.PARAM), choose)
         if self.updates:
             self._advance(view, *made)
             self._compare(view)
+        return chosen
 
     def _advance(self, view: StepView, grads: Mapping[str, Array], buffers: Mapping[str, Array]) -> None:
         self.grads = grads

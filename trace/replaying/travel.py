@@ -24,6 +24,7 @@ from ..v2.format.constants import TensorRole
 from ..v2.read.reader import StepView, TraceLike, TraceReader, reading
 from ..v2.verdict import Verdict
 from .continued import Continuation, Origin, continue_from
+from .edited import UNEDITED, Edits
 from .execution import Batches, LossFn
 from .recomputed import Recomputed, RunMode, require_mode
 from .reexecute import FailedError, Model
@@ -37,8 +38,8 @@ _COLUMNS = (*_HEAD, *(f"{what} {column}" for what in ("value", "gradient") for c
 class RebuildError(DgrrError):
     """A past step cannot be rebuilt, or is not the recorded one: `finding` has the verdict, the step and the tensor."""
 
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(f"trace.at: {finding}")
+    def __init__(self, finding: Finding, command: str = "trace.at") -> None:
+        super().__init__(f"{command}: {finding}")
         self.finding = finding
 
 
@@ -104,6 +105,7 @@ class PastStep:
         mode: StepMode = "replay",
         record: Mode = "grads",
         on_nonfinite: OnNonfinite = "stop",
+        edits: Edits = UNEDITED,
     ) -> Continuation:
         """What if: train on from the state before this step, by another rule, loss function or batches.
 
@@ -123,6 +125,7 @@ class PastStep:
             mode: how steps run, as for `Trainer`.
             record: what is kept of each step, likewise.
             on_nonfinite: likewise.
+            edits: values of this step that are to be other ones: of parameters, states, gradients, nodes.
 
         Raises:
             DomainError: no step; too few batches; the run's own rule is not known; no such hyperparameter, or
@@ -146,10 +149,13 @@ class PastStep:
         array([-0.5, -2. ])
         >>> past.continue_with(hyper={"lr": 0.25}, steps=2).params["w"]
         array([-0.5, -2. ])
+        >>> past.continue_with(steps=2, edits=Edits(values={"w": np.zeros(2)})).params["w"]
+        array([-1., -2.])
         """
         before = {"params": self.params, "state": self.state, "model_state": self.model_state}
         more: Any = {"hyper": hyper, "loss_fn": loss_fn, "batches": batches, "mode": mode, "record": record}
-        return continue_from(self.origin, before, rule, steps=steps, trace=trace, on_nonfinite=on_nonfinite, **more)
+        more |= {"on_nonfinite": on_nonfinite, "edits": edits, "tapes": self.tapes}
+        return continue_from(self.origin, before, rule, steps=steps, trace=trace, **more)
 
     def _repr_html_(self) -> str:
         """Its loss, and every value and gradient of its first micro-batch, in a notebook."""
@@ -220,26 +226,32 @@ def at(
     require_mode("trace.at", mode)
     with reading(trace) as opened:
         view = opened[step]
-        _require_state(opened)
+        require_state("trace.at", opened)
         try:
             return _rebuilt(opened, view, loss_fn, batches, rules, mode)
         except FailedError as failed:
             raise RebuildError(failed.finding) from failed.__cause__
 
 
-def _require_state(trace: TraceReader) -> None:
+def require_state(command: str, trace: TraceReader) -> None:
+    """Raise NotRecordedError for a trace that holds no states."""
     if not trace.header.mode.has_keyframes:
         raise NotRecordedError(
-            "trace.at: a trace of record mode 'bare' holds no state to begin with; record the run with mode 'digest'"
+            f"{command}: a trace of record mode 'bare' holds no state to begin with; record the run with mode 'digest'"
         )
+
+
+def require_numerics(trace: TraceReader, step: int) -> None:
+    """Raise FailedError, about a step, for a trace whose steps this library computes to other bits."""
+    if trace.header.numerics != NUMERICS:
+        text = f"recorded under numerics version {trace.header.numerics}, this library has {NUMERICS}"
+        raise FailedError(Verdict.NUMERICS, f"{text}: no step can be computed again", step)
 
 
 def _rebuilt(
     trace: TraceReader, view: StepView, loss_fn: LossFn, batches: Batches, rules: Rules, mode: RunMode
 ) -> PastStep:
-    if trace.header.numerics != NUMERICS:
-        text = f"recorded under numerics version {trace.header.numerics}, this library has {NUMERICS}"
-        raise FailedError(Verdict.NUMERICS, f"{text}: no step can be computed again", view.step)
+    require_numerics(trace, view.step)
     keyframe, records = trace.last_keyframe(view.step), trace.header.mode.has_gradients
     text = f"the state rebuilt from the keyframe before step {keyframe} is another one"
     model = Model(trace, loss_fn, batches)

@@ -167,3 +167,14 @@ def test_a_rollback_beside_an_unfinished_run_of_the_name(capsys: pytest.CaptureF
     assert capsys.readouterr().err == (
         "dgrr: argument --out: rollback: new.dgrr.partial exists; a rollback always writes a new file, name another\n"
     )
+
+
+def test_an_edit(capsys: pytest.CaptureFixture[str]) -> None:
+    with open_trace("run.dgrr") as run:
+        w = run.keyframe(0)["w"]
+    assert main(["fork", "run.dgrr", "--step", "0", *FORK[4:], "--edit", "w = w * 0", "-o", "edited"]) == 0
+    with open_trace("edited") as child:
+        assert (child.keyframe(0)["w"] == w * 0).all()
+    assert main(["fork", "run.dgrr", "--step", "0", *FORK[4:], "--edit", "v = 0", "-o", "none"]) == 1
+    assert "argument --edit: a step has no 'v': it has " in capsys.readouterr().err
+    assert not Path("none").exists() and not Path("none.partial").exists()

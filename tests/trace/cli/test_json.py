@@ -159,6 +159,14 @@ ANSWERS = [
     ("at golden.dgrr --step 0 --model model_of_json:run", 6),
     ("at mine.dgrr --step 9 --model model_of_json:run", 1),
     ("at v1 --step 0 --model model_of_json:run", 1),
+    ("when mine.dgrr any(w*1<1) --model model_of_json:run", 0),
+    ("when mine.dgrr max(node('mul'))>0 --model model_of_json:run", 0),
+    ("when mine.dgrr any(w<1) --model model_of_json:run --edit w=w*2", 0),
+    ("when mine.dgrr loss>1e9", 4),
+    ("when mine.dgrr losss>1", 1),
+    ("when mine.dgrr max(node('mul'))>0 --model model_of_json:another_run", 5),
+    ("when golden.dgrr min(w)<1 --model model_of_json:run", 6),
+    ("when v1 loss>1", 1),
     ("fork mine.dgrr --step 2 --steps 2 --model model_of_json:run -o new", 0),
     ("fork mine.dgrr --step 2 --steps 9 --model model_of_json:run --set lr=0.5 -o new", 0),
     ("fork mine.dgrr --step 2 --steps 2 --model model_of_json:another_run -o new", 5),
@@ -256,7 +264,7 @@ def test_every_answer_is_of_the_tables(
         command in ("validate cut.dgrr", "validate short", "audit cut.dgrr --model model_of_json:run")
     )
     assert answer["version"] == dgrr.__version__
-    assert answer["verdict"] in {verdict.value for verdict in Verdict} | {"usage", "failed", "interrupted"}
+    assert answer["verdict"] in {verdict.value for verdict in Verdict} | {"usage", "failed", "interrupted", "never"}
     assert (answer["verdict"] == "ok") is (code == 0)
     assert answer["command"] == {"diff": "compare", "dance": None}.get(command.split()[0], command.split()[0])
     assert answer["error"] or answer["result"] is not None
@@ -283,6 +291,8 @@ def _kept_from_it(command: str) -> bool:
         "diff v1 run.dgrr",
         "at mine.dgrr --step 2 --model model_of_json:another_run",
         "at golden.dgrr --step 0 --model model_of_json:run",
+        "when mine.dgrr max(node('mul'))>0 --model model_of_json:another_run",
+        "when golden.dgrr min(w)<1 --model model_of_json:run",
         "fork mine.dgrr --step 2 --steps 2 --model model_of_json:another_run -o new",
         "recover there -o new",
         "export golden.dgrr --format safetensors --step 2 -o new",

@@ -26,6 +26,7 @@ PLACES = (
     "making.recover",
     "proving.compare",
     "looking.at",
+    "looking.when",
     "making.fork",
     "looking.export",
     "proving.audit",

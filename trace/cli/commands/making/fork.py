@@ -3,7 +3,7 @@
 import argparse
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .....base import system
 from .....base.errors import DgrrError, NonFiniteError
@@ -19,6 +19,7 @@ from ...loading import called, guarded
 if TYPE_CHECKING:
     from .....runtime.optim.groups import Optimizer
     from ....replaying.continued import Continuation
+    from ....replaying.edited import Edits
     from ....replaying.travel import PastStep
 
 HELP = """
@@ -29,6 +30,7 @@ Modules are those of the current folder and the installed ones.
 examples:
   dgrr fork run.dgrr --step 100 --steps 50 --model train:run --set lr=0.01 -o slower.dgrr
   dgrr fork run.dgrr --step 100 --steps 50 --model train:run --optimizer train:sgd -o sgd.dgrr
+  dgrr fork run.dgrr --step 100 --steps 50 --model train:run --edit '"0.weight" = 0' -o zero.dgrr
   dgrr fork run.dgrr --step 100 --steps 50 --model train:run -o same.dgrr   nothing changed: the same bits
 """
 
@@ -44,6 +46,7 @@ def add_arguments(parser: Parser) -> None:
     changed.add_argument("--set", type=setting, metavar="NAME=VALUE", action="append", default=[], help=hyper)
     optimizer = "what returns another optimizer when it is called"
     changed.add_argument("--optimizer", metavar="MODULE:FUNCTION", help=optimizer)
+    parser.edits("change a value of step K")
     parser.rules()
     parser.mode()
     parser.record("the new trace")
@@ -53,7 +56,7 @@ def run(args: argparse.Namespace) -> Answer:
     """Rebuild the state before a step, train on from it, and say what came of it."""
     require_answer(args, args.path)
     from ....showing.state import is_written
-    from ...v2 import rebuilt
+    from ...v2 import edited, rebuilt
 
     unfinished = f"{args.out}{PARTIAL_SUFFIX}"
     if os.path.lexists(args.out):
@@ -62,16 +65,17 @@ def run(args: argparse.Namespace) -> Answer:
         text = f"{unfinished} is there already, of a run that was not finished or still goes on"
         raise UsageError(f"argument --out: {text}; choose another name, or remove it")
     try:
-        return _forked(rebuilt(args), args)
+        past = rebuilt(args)
+        return _forked(past, edited(past, args.edit), args)
     finally:  # a trace that ended has its name; what failed is of no use
         if os.path.lexists(unfinished) and not is_written(unfinished):
             with suppress(OSError):
                 system.remove(unfinished)
 
 
-def _forked(past: "PastStep", args: argparse.Namespace) -> Answer:
+def _forked(past: "PastStep", edits: "Edits", args: argparse.Namespace) -> Answer:
     optimizer = None if args.optimizer is None else _optimizer(args.optimizer)
-    found = guarded(f"argument --model: {args.model}: while training", lambda: _trained(past, optimizer, args))
+    found = guarded(f"argument --model: {args.model}: while training", lambda: _trained(past, edits, optimizer, args))
     if isinstance(found, NonFiniteError):
         return failed(Exit.DIVERGED, f"{args.out}: {found}")
     if isinstance(found, TraceWriteError):
@@ -103,12 +107,12 @@ def _optimizer(spec: str) -> "Optimizer":
 
 
 def _trained(
-    past: "PastStep", optimizer: "Optimizer | None", args: argparse.Namespace
+    past: "PastStep", edits: "Edits", optimizer: "Optimizer | None", args: argparse.Namespace
 ) -> "Continuation | NonFiniteError | TraceWriteError":
     """What came of it; what is no fault of the command line is handed back too."""
-    hyper = dict(args.set) or None
+    changed: dict[str, Any] = {"hyper": dict(args.set) or None, "edits": edits}
     try:
-        return past.continue_with(optimizer, steps=args.steps, hyper=hyper, trace=args.out, record=args.record)
+        return past.continue_with(optimizer, steps=args.steps, trace=args.out, record=args.record, **changed)
     except (NonFiniteError, TraceWriteError) as error:
         return error
     except (TraceFileError, NotRecordedError):  # what the file says, not the arguments

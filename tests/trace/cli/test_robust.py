@@ -1,6 +1,7 @@
 """Files that are none, names that no system takes, readers that stop, Ctrl-C: an exit code and a line, no traceback."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -135,7 +136,7 @@ def test_help_has_examples_that_can_be_parsed(
     assert main([command, "--help"]) == 0
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 110
-    lines = [line.split("   ")[0].split() for line in text.split("examples:\n")[1].splitlines()]
+    lines = [shlex.split(line.split("   ")[0]) for line in text.split("examples:\n")[1].splitlines()]
     assert all(words[0] == "dgrr" for words in lines)
     answered = [known._replace(run=lambda args: done({}, "parsed")) for known in commands.commands()]
     monkeypatch.setattr(commands, "commands", lambda argv: answered)

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 HELP = """
 Find the first step at which a condition holds, and the line of the program.
 
-A condition compares numbers: loss, step, hyperparameters and metrics by name, and what absmax, max, min, mean,
-norm, zeros, any, all, isnan, isinf and isfinite make of a parameter, a state, a variable of the loss
+A condition compares numbers: loss, step, hyperparameters and metrics by name, and what absmax, max, min,
+mean, norm, zeros, any, all, isnan, isinf and isfinite make of a parameter, a state, a variable of the loss
 function, a layer, of grad(…) and update(…) of these, and of node(…), the nodes of an op. Names with dots
 stand in quotes.
 
-What the trace records is read; for other things --model computes the steps again. Exit code 4: it never holds.
+What the trace records is read; for other things --model computes the steps again. Exit code 4: it never does.
 
 examples:
   dgrr when run.dgrr 'loss > 10 and step > 100'
   dgrr when run.dgrr 'norm(grad("0.weight")) > 5'
-  dgrr when run.dgrr 'absmax(h3) > 50' --model train:run   where the loss function has h3 = ...
+  dgrr when run.dgrr 'absmax(h3) > 50' --model train:run   h3 = ... in the loss function
   dgrr when run.dgrr 'any(isnan(node("*")))' --model train:run    any node
   dgrr when run.dgrr 'absmax(h3) > 50' --model train:run --edit 'h3 = h3 * 0.1'   less of it
 """

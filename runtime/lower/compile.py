@@ -16,6 +16,7 @@ from .passes.chains import fuse_chains
 from .passes.cross_entropy import fuse_cross_entropy
 from .passes.epilogues import fuse_epilogues
 from .passes.grouped_updates import group_updates
+from .passes.joined_slices import join_slices
 from .passes.shared_steps import share_steps
 from .passes.unit_factors import drop_unit_factors
 from .plan import BindingPlan, plan
@@ -28,6 +29,7 @@ GRAPH_PASSES: dict[str, Callable[[IRGraph], IRGraph]] = {
 PROGRAM_PASSES: dict[str, Callable[[Program], Program]] = {
     "shared-steps": share_steps,
     "unit-factors": drop_unit_factors,
+    "joined-slices": join_slices,
     "cross-entropy": fuse_cross_entropy,
     "epilogues": fuse_epilogues,
     "chains": fuse_chains,

@@ -71,6 +71,58 @@ def repeat(table, ints, part, parts):
 
 
 @kernel
+def place_columns(table, ints, part, parts):
+    """Zeros with a block of columns: the adjoint of slicing one axis; shares split the output.
+
+    ints: rows, elements of a row of the output, before the block in it, of a row of the block.
+    """
+    pitch, first, run = word(ints, 1), word(ints, 2), word(ints, 3)
+    at, mine = share(word(ints, 0) * pitch, part, parts)
+    end = at + mine
+    while at < end:
+        row = at // pitch
+        column = at - row * pitch
+        inside = column - first
+        if inside < 0 or inside >= run:
+            n = min(end - at, (first if inside < 0 else pitch) - column)
+            vector(table, 0, at, n)[:] = real(table, 0.0)
+        else:
+            n = min(end - at, run - inside)
+            out, x = vector(table, 0, at, n), vector(table, 1, row * run + inside, n)
+            for i in range(n):
+                out[i] = x[i]
+        at += n
+    return 0
+
+
+@kernel
+def join_columns(table, ints, part, parts):
+    """``out[o] = x0[o] + 0, x1[o] + 0, ...``: the sum of blocks of columns side by side, each placed into zeros.
+
+    ints: rows, elements of a row of the output, how many blocks, of a row of each; shares split the output.
+    """
+    pitch, zero = word(ints, 1), real(table, 0.0)
+    at, mine = share(word(ints, 0) * pitch, part, parts)
+    end = at + mine
+    row = at // pitch
+    k, inside = 0, at - row * pitch
+    while at < end:
+        while inside >= word(ints, 3 + k):
+            inside -= word(ints, 3 + k)
+            k += 1
+        run = word(ints, 3 + k)
+        n = min(end - at, run - inside)
+        out, x = vector(table, 0, at, n), vector(table, 1 + k, row * run + inside, n)
+        for i in range(n):
+            out[i] = x[i] + zero
+        at += n
+        inside += n
+        if at == (row + 1) * pitch:
+            row, k, inside = row + 1, 0, 0
+    return 0
+
+
+@kernel
 def place(table, ints, part, parts):
     """Zeros with a block written at an offset with strides: the adjoint of slicing.
 

@@ -144,10 +144,30 @@ def getitem(x: Gradual[D], index: Any) -> Gradual[D]:
     ...
 
 
+def _columns(size: int, part: Selection) -> tuple[int, int, int, int] | None:
+    """A block as columns: rows, elements of a row of the whole, before the block in it, of a row of the block.
+
+    None for a block that is none of these, such as one with a step.
+    """
+    axes = [(n, stride) for n, stride in zip(part.sizes, part.strides, strict=True) if n != 1]
+    run = 1
+    while axes and axes[-1][1] == run:
+        run *= axes.pop()[0]
+    rows, pitch = axes[-1] if axes else (1, size)
+    for n, stride in axes[-2::-1]:
+        if stride != rows * pitch:
+            return None
+        rows *= n
+    fits = run > 0 and rows * pitch == size and part.offset + run <= pitch
+    return (rows, pitch, part.offset, run) if fits else None
+
+
 def _lower_place(g: Slot, shape: Sizes, index: Any) -> Slot:
-    part = block(shape, index)
-    ints = (prod(shape), part.offset, len(part.sizes), *part.sizes, *part.strides)
-    return call(kernels.place, [g], shape, *ints)
+    part, size = block(shape, index), prod(shape)
+    columns = _columns(size, part)
+    if columns is not None:
+        return call(kernels.place_columns, [g], shape, *columns)
+    return call(kernels.place, [g], shape, size, part.offset, len(part.sizes), *part.sizes, *part.strides)
 
 
 def _places(make: Make) -> list[Sample]:

@@ -252,11 +252,12 @@ def rules() -> list[Rule]:
 
 
 def _captured(dtype: np.dtype[Any]) -> None:
-    """Compile a step with what only plans call: copies, chains, the fused loss, a schedule, checks, a new state."""
+    """Compile a step with what only plans call: copies, chains, slices that are joined, the fused loss, a schedule,
+    checks, a new state."""
 
     def loss_fn(p: Any, batch: Any, ctx: Any) -> Any:
         inputs, labels = batch
-        hidden = ops.tanh(ops.scale(ops.linear(inputs, p["w"]), 2.0))
+        hidden = ops.tanh(ops.scale(ops.linear(inputs, ops.concat(ops.split(p["w"], 2))), 2.0))
         loss = ops.cross_entropy(ops.linear(hidden, ops.relu(p["v"].T)), labels)
         return loss, {"mean": ops.reduce_mean(inputs, 0)}
 
@@ -272,6 +273,7 @@ def _captured(dtype: np.dtype[Any]) -> None:
         "chain",
         "finite",
         "cosine_rate",
+        "join_columns",
         "cross_entropy_rows_with_grad",
         "gemm_reference",
     } <= called

@@ -241,7 +241,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "trace/report": [
         ["chosen", "codes", "figures", "groups", "packing", "page", "walk"],
-        ["graph", "tensors"],
+        ["diff", "graph", "tensors"],
         ["run"],
         ["differences"],
         ["charts"],

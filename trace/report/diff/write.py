@@ -62,10 +62,10 @@ def write_diff(found: Comparison, out: FilePath) -> int:
     if not found.compared:
         text = f"expected a comparison of two traces that can be read, got {found.verdict.value}: {found.sentence}"
         raise DomainError(f"write_diff: argument 'found': {text}")
-    text = _page(found).encode(errors="replace")  # a path may hold what no text can
+    page = _page(found).encode(errors="replace")  # a path may hold what no text can
     with replacing(out) as file:
-        file.write(text)
-    return len(text)
+        file.write(page)
+    return len(page)
 
 
 def require_page(*traces: str, out: FilePath) -> None:

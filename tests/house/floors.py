@@ -241,8 +241,8 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "trace/report": [
         ["chosen", "codes", "figures", "groups", "packing", "page", "walk"],
-        ["diff", "graph", "tensors"],
-        ["run"],
+        ["graph", "tensors"],
+        ["diff", "run"],
         ["differences"],
         ["charts"],
         ["write"],

@@ -15,6 +15,8 @@ Block: TypeAlias = tuple[Literal["replace", "delete", "insert", "equal"], int, i
 LEAF = "leaf"
 _WINDOW = 400
 """How many nodes behind the first different one are aligned."""
+_WIDER = 2000
+"""By how many more at most, where one tape is longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,16 +144,19 @@ def graph_difference(a: Sequence[TapeNode], b: Sequence[TapeNode]) -> OpDifferen
 def aligned(a: Sequence[TapeNode], b: Sequence[TapeNode]) -> Iterator[Block]:
     """Two tapes beside each other from their beginning to their end: the ops that both have, and what lies between.
 
+    It goes by windows, which are wider by what one tape has more, up to 2,000.
+
     >>> one = [TapeNode("leaf", "float64", ()), TapeNode("exp", "float64", (), (0,))]
     >>> list(aligned(one, [*one, TapeNode("tanh", "float64", (), (1,))]))
     [('equal', 0, 2, 0, 2), ('insert', 2, 2, 2, 3)]
     """
+    window = _WINDOW + min(abs(len(a) - len(b)), _WIDER)
     i = j = _first_other(a, b)
     if i:
         yield "equal", 0, i, 0, j
     while i < len(a) or j < len(b):
-        codes = _blocks(a, b, i, j)
-        whole = i + _WINDOW >= len(a) and j + _WINDOW >= len(b)
+        codes = _blocks(a, b, i, j, window)
+        whole = i + window >= len(a) and j + window >= len(b)
         while not whole and codes[-1][0] != "equal" and any(code[0] == "equal" for code in codes):
             codes.pop()  # what the window cuts off is aligned in the next
         yield from codes
@@ -163,9 +168,9 @@ def _first_other(a: Sequence[TapeNode], b: Sequence[TapeNode]) -> int:
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if _key(x) != _key(y)), min(len(a), len(b)))
 
 
-def _blocks(a: Sequence[TapeNode], b: Sequence[TapeNode], i: int, j: int) -> list[Block]:
+def _blocks(a: Sequence[TapeNode], b: Sequence[TapeNode], i: int, j: int, window: int = _WINDOW) -> list[Block]:
     """The ops behind two places, aligned without inputs, whose positions move behind what was added or removed."""
-    x, y = (list(map(_kind, nodes[k : k + _WINDOW])) for nodes, k in ((a, i), (b, j)))
+    x, y = (list(map(_kind, nodes[k : k + window])) for nodes, k in ((a, i), (b, j)))
     codes = SequenceMatcher(None, x, y, autojunk=False).get_opcodes()
     return [(tag, i + i1, i + i2, j + j1, j + j2) for tag, i1, i2, j1, j2 in codes]
 

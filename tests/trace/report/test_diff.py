@@ -1,7 +1,6 @@
 """The page of two runs that part: the first difference is that of the comparison, and what is marked flows from it."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -26,8 +25,8 @@ from dgrr.trace import (
 )
 from dgrr.trace.comparing.losses import LossCurves
 from dgrr.trace.comparing.ops import aligned, first_op
-from dgrr.trace.v2.repair.forge import flip_bit
 
+from ...browser import Browser
 from .conftest import HOSTILE
 
 F = "float32"
@@ -40,7 +39,7 @@ def batches() -> list[Any]:
 def train(path: Path, activation: Any, *, rate: float = 0.1, keep: Any = "every", seed: int = 0) -> Any:
     """A run of two branches that meet in the loss; the activation stands in the first."""
     model = nn.Sequential(nn.Linear(3, 5), activation, nn.Linear(5, 2))
-    params = {**model.init(seed), "other": np.ones(3, np.float32)}
+    params = {**model.init(seed), "other": np.ones((4, 3), np.float32)}
 
     def loss_fn(p: Any, x: Any) -> Any:
         own = {name: p[name] for name in params if name != "other"}
@@ -268,7 +267,7 @@ def test_the_first_gradient(tmp_path: Path) -> None:
     (first,) = [row for row in page.rows["gradients"] if row.place == "first"]
     assert first.mark == f"first difference: {found.op.short}"
     assert CHAIN[3] == found.op.target
-    assert page.marked("gradients", "beside") == {(0, 0)}  # exp, between the two, has the same in both
+    assert page.marked("gradients", "flows") == {(0, 0)}  # exp, between the two, has the same in both
     page = written(parted(digests("abcdef", "abcdef"), digests("abcdef", "ABcDef")), tmp_path)
     assert page.marked("gradients", "flows") == {(0, 0), (1, 1)}
 
@@ -284,7 +283,8 @@ def test_runs_that_begin_otherwise_show_their_first_step(runs: Path) -> None:
     assert (found.cause, found.op) == (Cause.START, None)
     first = next(i for i, (x, y) in enumerate(zip(a.values, b.values, strict=True)) if x != y)
     assert page.marked("values", "first") == {(first, first)}
-    assert a.nodes[first].name in page.rows["values"][first].mark
+    named = first_op(a, b)
+    assert named is not None and page.rows["values"][first].mark == f"first difference: {named.short}"
 
 
 # ------------------------------------------------------------------ alignment
@@ -316,12 +316,14 @@ def test_settings_losses_and_tensors(runs: Path) -> None:
     page = written(found, runs)
     assert page.cells["settings"] == [["setting", "a", "b"], ["lr", "0.1", "0.2"]]
     assert found.losses is not None
-    told = [[str(k), repr(x), repr(y)] for k, x, y in zip(found.losses.steps, found.losses.a, found.losses.b, strict=True)]
+    told = [
+        [str(k), repr(x), repr(y)] for k, x, y in zip(found.losses.steps, found.losses.a, found.losses.b, strict=True)
+    ]
     assert page.cells["loss"] == [["step", "a", "b"], *told]
     assert found.losses.around(0) in page.said["loss"]
     tensors = [row for row in page.cells["tensors"] if row[0] != "tensor"]
     assert [row[0] for row in tensors] == [tensor.title for tensor in found.tensors]
-    assert "all 13 values are equal" in page.said["values"]
+    assert "all 14 values are equal" in page.said["values"]
     assert f"{found.word} {found.sentence}" in page.said["summary"]
 
 
@@ -386,7 +388,7 @@ def test_what_a_trace_says_is_text(tmp_path: Path) -> None:
     found.sentence = HOSTILE
     page = written(found, tmp_path)
     assert "img" not in page.tags and page.tags.count("script") == 1
-    assert page.rows["values"][0].sides[0].count(HOSTILE) == 3
+    assert page.rows["values"][0].sides[0].count(HOSTILE) == 4
     assert page.cells["settings"][1] == [HOSTILE, HOSTILE, "none"]
     assert page.said["summary"].count(HOSTILE) >= 3
 
@@ -398,9 +400,12 @@ def test_nothing_is_asked_for_and_no_other_script_runs(runs: Path) -> None:
     assert len(page.ids) == len(set(page.ids))
     script = page.text[page.text.index("<script>") : page.text.index("</script>")]
     assert script.count("\n") <= 40
-    light, dark = (set(re.findall(r"--[\w-]+(?=:)", block)) for block in page.text.split("prefers-color-scheme: dark")[:2])
-    assert light == dark - set(re.findall(r"--[\w-]+(?=:)", page.text.split("@media print")[1])) | light
-    assert light <= dark
+
+
+def test_light_dark_and_paper_have_every_colour(runs: Path) -> None:
+    text = written(compare(runs / "tanh", runs / "relu"), runs).text
+    light, dark, paper = (set(re.findall(r"(--[\w-]+): ", block)) for block in re.findall(r":root \{([^}]*)\}", text))
+    assert light == dark == paper == set(re.findall(r"var\((--[\w-]+)\)", text))
 
 
 def test_two_thousand_nodes_that_all_differ(tmp_path: Path) -> None:
@@ -409,9 +414,7 @@ def test_two_thousand_nodes_that_all_differ(tmp_path: Path) -> None:
         TapeNode("matmul", F, (16, 128, 768), (i - 1, i - 2) if i > 1 else (), "", "", f"blocks.{i}.attention", place)
         for i in range(2000)
     )
-    a, b = (
-        OpDigests(nodes, tuple([bytes([side]) * 16] * 2000), tuple([bytes([side]) * 16] * 2000)) for side in (1, 2)
-    )
+    a, b = (OpDigests(nodes, tuple([bytes([side]) * 16] * 2000), tuple([bytes([side]) * 16] * 2000)) for side in (1, 2))
     page = written(parted(a, b), tmp_path)
     assert len(page.rows["values"]) == len(page.rows["gradients"]) == 2000
     assert len(page.marked("values", "flows")) == 1998
@@ -433,7 +436,9 @@ def test_long_stretches_of_equal_ops_are_folded(tmp_path: Path) -> None:
 def test_a_trace_is_never_replaced(runs: Path) -> None:
     found = compare(runs / "tanh", runs / "relu")
     before = (runs / "relu").read_bytes()
-    with pytest.raises(ValueError, match="write_diff: argument 'out': .*relu is one of the traces: give the page another"):
+    with pytest.raises(
+        ValueError, match="write_diff: argument 'out': .*relu is one of the traces: give the page another"
+    ):
         write_diff(found, runs / "relu")
     assert (runs / "relu").read_bytes() == before
 
@@ -459,4 +464,45 @@ def test_no_page_of_what_could_not_be_read(runs: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "page.html").exists()
 
 
-Dgrr = Callable[..., tuple[int, str, str]]
+# ------------------------------------------------------------------ in a browser
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_is_read_without_scrolling_sideways(runs: Path, browser: Browser, width: int, dark: bool) -> None:
+    write_diff(compare(runs / "tanh", runs / "relu"), runs / "diff.html")
+    browser.open(runs / "diff.html", width=width, dark=dark)
+    assert browser.console() == []
+    assert browser.js("return performance.getEntriesByType('resource').length") == 0
+    assert browser.js("return document.documentElement.scrollWidth") <= width
+    ground = browser.js("return getComputedStyle(document.body).backgroundColor")
+    assert ground == ("rgb(18, 21, 25)" if dark else "rgb(245, 246, 247)")
+    boxes = browser.js(
+        "return [...document.querySelectorAll('#first .c')].map(c => c.getBoundingClientRect().toJSON())"
+    )
+    beside = boxes[0]["top"] == boxes[1]["top"] and boxes[0]["right"] <= boxes[1]["left"]
+    below = boxes[0]["left"] == boxes[1]["left"] and boxes[0]["bottom"] <= boxes[1]["top"]
+    assert (beside, below) == (width == 1280, width == 390)
+
+
+def test_keys_go_from_difference_to_difference(runs: Path, browser: Browser) -> None:
+    write_diff(compare(runs / "tanh", runs / "relu"), runs / "diff.html")
+    browser.open(runs / "diff.html")
+    here = "return [...document.querySelectorAll('.d')].indexOf(document.activeElement)"
+    last = len(browser.all(".d")) - 1
+    assert browser.js(here) == -1
+    browser.press("ARROW_DOWN")  # which scrolls, where no row has the focus
+    assert browser.js(here) == -1
+    browser.press("j")
+    assert browser.js(here) == 0 and browser.js("return document.activeElement.id") == "first"
+    browser.press("j", "ARROW_DOWN", "ARROW_UP")
+    assert browser.js(here) == 1
+    assert browser.find("#where").text == f"2 of {last + 1}"
+    browser.press("k", "k")
+    assert browser.js(here) == 0
+    browser.find("#on").click()
+    assert browser.js(here) == 1
+    browser.press(*"j" * (last + 3))
+    assert browser.js(here) == last
+    stops = "return [...document.querySelectorAll('.d')].filter(row => row.tabIndex == 0).length"
+    assert browser.js(stops) == 1

@@ -147,8 +147,8 @@ def _is(row: Row, first: OpDifference | None) -> bool:
 
 
 def _mark(differs: bool, started: bool, reached: bool) -> Mark:
-    if not differs:
-        return Mark.EQUAL
     if started:
         return Mark.FIRST
+    if not differs:
+        return Mark.EQUAL
     return Mark.FLOWS if reached else Mark.BESIDE

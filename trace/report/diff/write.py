@@ -11,6 +11,7 @@ from ....base.system import FilePath
 from ...comparing.ops import OpDifference, first_op
 from ...comparing.result import Cause, Comparison
 from ...comparing.settings import Differing
+from ..graph import MOST_NODES
 from ..page import escaped, filled, policy, require_other_name
 from .chart import chart
 from .markup import element, table
@@ -134,6 +135,11 @@ def _ops(found: Comparison, first: OpDifference | None) -> Iterator[str]:
         yield _section("values", "Ops", element("p", _not_shown(found)))
         return
     step = found.step or 0
+    most = max(len(side.nodes) for side in found.ops)
+    if most > MOST_NODES:
+        text = f"The ops of step {step} are not shown: they are {most:,}, and a page shows {MOST_NODES:,} at most."
+        yield _section("values", "Ops", element("p", text))
+        return
     name = "" if first is None else first.short
     rows = Rows(*found.ops, first)
     about = element("p", f"{counted(rows.values, 'values')}{_LEGEND if first else ''}")

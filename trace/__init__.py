@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .replaying.replay_state import UnknownRuleError, state_after
     from .replaying.travel import PastStep, RebuildError, at
     from .replaying.validate import validate
+    from .report.diff.write import write_diff
     from .report.write import Written, write_report
     from .trace import Trace, open_trace
     from .v2.check.report import Finding, Report
@@ -113,6 +114,7 @@ _HOMES = {
     "state_after": ".replaying.replay_state",
     "validate": ".replaying.validate",
     "when": ".watching.when",
+    "write_diff": ".report.diff.write",
     "write_report": ".report.write",
 }
 """Where each name is. Its module is loaded when it is first asked for: so pytest loads the plugin that lives below this
@@ -178,6 +180,7 @@ __all__ = [
     "state_after",
     "validate",
     "when",
+    "write_diff",
     "write_report",
 ]
 

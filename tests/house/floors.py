@@ -249,7 +249,7 @@ FLOORS: dict[str, list[list[str]]] = {
     "trace/report": [
         ["chosen", "codes", "figures", "groups", "packing", "page", "walk"],
         ["graph", "tensors"],
-        ["run"],
+        ["diff", "run"],
         ["differences"],
         ["charts"],
         ["write"],

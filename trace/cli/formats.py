@@ -19,7 +19,7 @@ _LACKS = {
 
 _EXPECTED = {
     "expect_root": "{path} is of version 1, which has no root",
-    **dict.fromkeys(("steps", "expect_start", "expect_rule"), "it is not for {path}, which is of version 1"),
+    **dict.fromkeys(("steps", "expect_start", "expect_rule", "html"), "it is not for {path}, which is of version 1"),
 }
 _FIXED = {name: f"{{path}} is of version 1, whose {name} is fixed" for name in ("model", "mode", "rule", "numerics")}
 """Options of the others that it does not take, and why."""

@@ -1,12 +1,13 @@
 """Two traces held against each other: the first step at which they differ, why, and by how much."""
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 from ..exit_codes import Exit
 from ..file_version import TraceFileError
 from ..v2.check.validate import validate_v2
 from ..v2.errors import InvalidTraceError
+from ..v2.read.op_digests import OpDigests
 from ..v2.read.reader import TraceLike, TraceReader, reading
 from ..v2.verdict import Verdict
 from .causes import first_op_of, schema_cause, step_cause
@@ -150,8 +151,18 @@ class _Comparing:
             result.settings = {**self.settings, **result.settings}
             result.environment = self.environment
             result.losses = None if self.pair.first else loss_curves(self.a, self.b, result.step)
+            result.ops = self._ops(self.pair.first if result.step is None else result.step)
         result.notes += self._notes(result)
         return result
+
+    def _ops(self, step: int) -> tuple[OpDigests, OpDigests] | None:
+        """Those of a step; None where they cannot be held against each other."""
+        if step not in self.pair.steps or not self.pair.one_digest:
+            return None
+        with suppress(InvalidTraceError):  # the answer is found already
+            a, b = self.pair.ops(step)
+            return None if a is None or b is None else (a, b)
+        return None
 
     def _found(self) -> Comparison:
         schema = schema_cause(self.a.schema, self.b.schema)

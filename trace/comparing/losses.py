@@ -32,15 +32,18 @@ class LossCurves(Plain):
         lines = [f"loss of steps {self.steps[0]} to {self.steps[-1]}, on {kind} {span}:"]
         for side, losses in (("a", self.a), ("b", self.b)):
             lines.append(f"  {side} {''.join(scale.character(x, characters) for x in losses)}")
-        return lines if step is None else [*lines, self._marked(step)]
-
-    def _marked(self, step: int) -> str:
+        if step is None:
+            return lines
         column = sum(k <= step for k in self.steps) - 1
+        return [*lines, f"    {' ' * column}^ {self.around(step)}"]
+
+    def around(self, step: int) -> str:
+        """What the losses were at the first different step, and before it."""
         x, y = self.first_different
         digits = 17 if x != y and _number(x, 9) == _number(y, 9) else 9
         now = f"a {_number(x, digits)}, b {_number(y, digits)}" if x != y else f"{_number(x, 9)} in both"
         before = "" if self.last_common is None else f"; before {_number(self.last_common, 9)} in both"
-        return f"    {' ' * column}^ step {step}: {now}{before}"
+        return f"step {step}: {now}{before}"
 
 
 def loss_curves(a: TraceReader, b: TraceReader, step: int | None, first: int = 0) -> LossCurves:

@@ -1,17 +1,22 @@
 """The first op at which two recorded steps part: its inputs agree and its output does not."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 from ...base.completed_step import TapeNode
 from ..json_value import Plain
 from ..v2.read.op_digests import OpDigests
 
+Block: TypeAlias = tuple[Literal["replace", "delete", "insert", "equal"], int, int, int, int]
+"""What `difflib` says of a stretch of two lists: from where to where in `a`, and in `b`."""
+
 LEAF = "leaf"
 _WINDOW = 400
 """How many nodes behind the first different one are aligned."""
+_WIDER = 2000
+"""By how many more at most, where one tape is longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +129,50 @@ def graph_difference(a: Sequence[TapeNode], b: Sequence[TapeNode]) -> OpDifferen
     >>> found.what, found.node.op
     ('added', 'tanh')
     """
-    start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if _key(x) != _key(y)), min(len(a), len(b)))
+    start = _first_other(a, b)
     if start == len(a) == len(b):
         return None
-    # positions of inputs move behind what was added or removed: the ops are aligned without them
-    x, y = (list(map(_kind, nodes[start : start + _WINDOW])) for nodes in (a, b))
-    codes = SequenceMatcher(None, x, y, autojunk=False).get_opcodes()
-    tag, i, _, j, _ = next((code for code in codes if code[0] != "equal"), ("replace", 0, 0, 0, 0))
+    codes = _blocks(a, b, start, start)
+    tag, i, _, j, _ = next((code for code in codes if code[0] != "equal"), ("replace", start, start, start, start))
     if tag == "delete":
-        return _other("removed", a, start + i)
+        return _other("removed", a, i)
     if tag == "insert":
-        return _other("added", b, start + j)
-    return _other("changed", b, start + j, was=a[start + i])
+        return _other("added", b, j)
+    return _other("changed", b, j, was=a[i])
+
+
+def aligned(a: Sequence[TapeNode], b: Sequence[TapeNode]) -> Iterator[Block]:
+    """Two tapes beside each other from their beginning to their end: the ops that both have, and what lies between.
+
+    It goes by windows, which are wider by what one tape has more, up to 2,000.
+
+    >>> one = [TapeNode("leaf", "float64", ()), TapeNode("exp", "float64", (), (0,))]
+    >>> list(aligned(one, [*one, TapeNode("tanh", "float64", (), (1,))]))
+    [('equal', 0, 2, 0, 2), ('insert', 2, 2, 2, 3)]
+    """
+    window = _WINDOW + min(abs(len(a) - len(b)), _WIDER)
+    i = j = _first_other(a, b)
+    if i:
+        yield "equal", 0, i, 0, j
+    while i < len(a) or j < len(b):
+        codes = _blocks(a, b, i, j, window)
+        whole = i + window >= len(a) and j + window >= len(b)
+        while not whole and codes[-1][0] != "equal" and any(code[0] == "equal" for code in codes):
+            codes.pop()  # what the window cuts off is aligned in the next
+        yield from codes
+        i, j = codes[-1][2], codes[-1][4]
+
+
+def _first_other(a: Sequence[TapeNode], b: Sequence[TapeNode]) -> int:
+    """The first place at which the ops or their inputs are others; the length of both if there is none."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if _key(x) != _key(y)), min(len(a), len(b)))
+
+
+def _blocks(a: Sequence[TapeNode], b: Sequence[TapeNode], i: int, j: int, window: int = _WINDOW) -> list[Block]:
+    """The ops behind two places, aligned without inputs, whose positions move behind what was added or removed."""
+    x, y = (list(map(_kind, nodes[k : k + window])) for nodes, k in ((a, i), (b, j)))
+    codes = SequenceMatcher(None, x, y, autojunk=False).get_opcodes()
+    return [(tag, i + i1, i + i2, j + j1, j + j2) for tag, i1, i2, j1, j2 in codes]
 
 
 def _other(

@@ -9,6 +9,7 @@ from ...base.printed import Printed
 from ...screen.curves import ASCII, BLOCKS
 from ...screen.showing import characters
 from ..json_value import Plain
+from ..v2.read.op_digests import OpDigests
 from ..v2.verdict import Verdict
 from .losses import LossCurves
 from .ops import OpDifference
@@ -59,6 +60,7 @@ class Comparison(Plain, Printed):
         losses: both losses, if they part.
         notes: what the reader must know besides, such as what was not recorded.
         uncomputed: first and last of the steps before `step` that were neither compared nor computed.
+        ops: the digests of all ops of that step (of the first, where the runs begin otherwise), if both record them.
 
     >>> print(Comparison("a.dgrr", "b.dgrr", Verdict.DIVERGED, "equal to the bit for 4 steps", Cause.LENGTH, 4))
     diverged (length): equal to the bit for 4 steps
@@ -84,11 +86,17 @@ class Comparison(Plain, Printed):
     losses: LossCurves | None = None
     notes: list[str] = field(default_factory=list[str])
     uncomputed: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    ops: tuple[OpDigests, OpDigests] | None = None
 
     @property
     def same(self) -> bool:
         """Whether the two runs are the same, as far as the policy asks."""
         return self.verdict is Verdict.OK
+
+    @property
+    def compared(self) -> bool:
+        """Whether both runs could be read, so that it is an answer."""
+        return self.verdict in (Verdict.OK, Verdict.UNPROVEN) or self.cause is not None
 
     def __bool__(self) -> bool:
         return self.same
@@ -97,7 +105,7 @@ class Comparison(Plain, Printed):
         return "\n".join(self._lines(characters(BLOCKS, ASCII)))
 
     def _lines(self, levels: str) -> list[str]:
-        head = [*_wrapped(f"{self._word()}: {self.sentence}", ""), f"  a: {self.a}", f"  b: {self.b}"]
+        head = [*_wrapped(f"{self.word}: {self.sentence}", ""), f"  a: {self.a}", f"  b: {self.b}"]
         head += [line for note in self.notes for line in _wrapped(note, "  ")]
         for line in [] if self.op is None else self.op.lines():
             head += _wrapped(line.strip(), "  " if line.startswith(" ") else "")
@@ -107,7 +115,8 @@ class Comparison(Plain, Printed):
         lines += table("settings that differ (a -> b)", self.settings, LINES - len(lines) - _least(self.environment))
         return lines + table("parts of the environment that differ (a -> b)", self.environment, LINES - len(lines))
 
-    def _word(self) -> str:
+    @property
+    def word(self) -> str:
         """The verdict, and the cause if it says more."""
         cause = "" if self.cause is None else self.cause.value
         return f"{self.verdict.value} ({cause})" if cause not in ("", self.verdict.value) else self.verdict.value

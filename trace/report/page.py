@@ -5,12 +5,15 @@ the name of a tensor, is text and never markup.
 """
 
 import json
+import os
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from ...base.errors import DomainError
+from ...base.system import FilePath
 from ..json_value import json_value
 
 SCRIPTS = (
@@ -38,21 +41,34 @@ def page(title: str, data: Mapping[str, Any], arrays: Sequence[str], library: st
     """The whole file; `library` is the script that draws."""
     own = "\n".join(_text(f"{name}.js") for name in SCRIPTS)
     script = f'(() => {{\n"use strict";\n{own}\n}})();'
-    scripts = f"script-src '{_hash(script)}' '{_hash(library)}'"
     slots = {
         "title": escaped(title),
-        "policy": f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; {scripts}",
+        "policy": policy(script, library),
         "style": _text("style.css"),
         "data": in_script(data),
         "arrays": "\n".join(_array(i, text) for i, text in enumerate(arrays)),
         "script": script,
         "library": library,
     }
-    made = _text("page.html")
+    return filled(_text("page.html"), slots)
+
+
+def filled(template: str, slots: Mapping[str, str]) -> str:
+    """A template with a text in each place ``<!--name-->``.
+
+    >>> filled("<p><!--what--></p>", {"what": "a loss"})
+    '<p>a loss</p>'
+    """
     for name, text in slots.items():
-        before, _, after = made.partition(f"<!--{name}-->")
-        made = f"{before}{text}{after}"
-    return made
+        before, _, after = template.partition(f"<!--{name}-->")
+        template = f"{before}{text}{after}"
+    return template
+
+
+def policy(*scripts: str) -> str:
+    """What a page lets run: these scripts; it loads nothing."""
+    hashes = " ".join(f"'{_hash(script)}'" for script in scripts)
+    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {hashes}"
 
 
 def in_script(data: Mapping[str, Any]) -> str:
@@ -71,6 +87,15 @@ def escaped(text: str) -> str:
     'a &lt; b'
     """
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def require_other_name(caller: str, names: Iterable[str], out: FilePath) -> None:
+    """Refuse a name for a page that is one of the traces, or of a file that will become one. Raises DomainError."""
+    for name in names:
+        for file in (name, f"{name}.partial"):
+            if os.path.exists(file) and os.path.exists(out) and os.path.samefile(file, out):
+                text = f"{os.fspath(out)} is one of the traces: give the page another name"
+                raise DomainError(f"{caller}: argument 'out': {text}")
 
 
 def _array(number: int, text: str) -> str:

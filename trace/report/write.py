@@ -21,7 +21,7 @@ from ..v2.check.report import Report
 from ..v2.read.reader import open_reader
 from . import differences
 from .packing import Pack
-from .page import page
+from .page import page, require_other_name
 from .run import MakeRun, PageRun, collected
 
 
@@ -85,7 +85,9 @@ def write_report(
     """
     names = [os.fspath(path) for path in paths]
     require_mode("write_report", mode)
-    _require_paths(names, os.fspath(out))
+    if not names:
+        raise DomainError("write_report: argument 'paths': expected a trace or more, got none")
+    require_other_name("write_report", names, out)
     require_replaceable(out)
     drawn = _drawing()
     with ExitStack() as stack:
@@ -134,16 +136,6 @@ def _proofs(
         return validate(path)
     loss_fn, batches = (None, None) if make_run is None else make_run()
     return replay(path, loss_fn=loss_fn, batches=batches, rules=rules, mode=mode, progress=progress)
-
-
-def _require_paths(names: Sequence[str], out: str) -> None:
-    if not names:
-        raise DomainError("write_report: argument 'paths': expected a trace or more, got none")
-    for name in names:
-        for file in (name, f"{name}.partial"):
-            if os.path.exists(file) and os.path.exists(out) and os.path.samefile(file, out):
-                text = f"{out} is one of the traces: give the page another name"
-                raise DomainError(f"write_report: argument 'out': {text}")
 
 
 def _require_steps(path: str, steps: int, rebuild: Iterable[int]) -> None:

@@ -1,11 +1,16 @@
 """``dgrr compare``."""
 
 import argparse
+from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING, cast
 
 from ...answer import Answer
-from ...arguments import Parser, path
+from ...arguments import Parser, UsageError, path
 from ...formats import format_of, require_answer
+
+if TYPE_CHECKING:
+    from ....comparing.result import Comparison
 
 HELP = """
 Find the first difference of two traces.
@@ -16,6 +21,7 @@ examples:
   dgrr diff old.dgrr new.dgrr                  to the bit
   dgrr diff old.dgrr new.dgrr --policy ulp=4   recorded values up to 4 units in the last place apart
   dgrr diff old.dgrr --model train:run         the run as run() of train.py computes it now
+  dgrr diff old.dgrr new.dgrr --html diff.html  a page of both, op by op
 """
 
 ALIASES = ("diff",)
@@ -32,16 +38,48 @@ def add_arguments(parser: Parser) -> None:
     parser.model("compute the second run now: what returns (loss_fn, batches) when it is called")
     parser.rules()
     parser.mode()
+    page = "also write a page that shows both runs op by op, with what the first difference reaches; it replaces a file"
+    parser.add_argument("--html", type=path, metavar="PAGE", help=page)
 
 
 def run(args: argparse.Namespace) -> Answer:
     if args.policy is not None and args.ulp_tol:
         args.parser.error("argument --policy: it says what --ulp-tol says; give one of them")
     policy: str = args.policy or (f"ulp={args.ulp_tol}" if args.ulp_tol else "bitwise")
+    if args.html is not None:
+        _require_page(args)
+    return _with_page(args, _compared(args, policy))
+
+
+def _compared(args: argparse.Namespace, policy: str) -> Answer:
     if args.model is not None:
         return _with_model(args, policy)
     args.parser.require_model(args)
     return format_of(args).compare(args, policy)
+
+
+def _require_page(args: argparse.Namespace) -> None:
+    """Refuse a page before anything is computed for it."""
+    from ....report.diff.write import require_page
+
+    try:
+        require_page(*args.paths, out=args.html)
+    except ValueError as error:
+        raise UsageError(str(error).replace("write_diff: argument 'out'", "argument --html", 1)) from error
+
+
+def _with_page(args: argparse.Namespace, answer: Answer) -> Answer:
+    """The answer, and the page of it; none where a file could not be read."""
+    result, written = dict(answer.result or {}), None
+    if args.html is not None:
+        from ....report.diff.write import write_diff
+
+        found = cast("Comparison", result["comparison"])
+        if found.compared:
+            nbytes, written = write_diff(found, args.html), args.html
+            line = f"{written}: {nbytes:,} bytes, open it in a browser"
+            answer = replace(answer, text=f"{answer.text}\n{line}".strip())
+    return replace(answer, result={**result, "written": written})
 
 
 def _with_model(args: argparse.Namespace, policy: str) -> Answer:

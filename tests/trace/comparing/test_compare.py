@@ -236,7 +236,7 @@ def test_links_that_lie(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     def lying(trace: Trace, index: Any) -> Any:
         view = real(trace, index)
         if trace.path == str(b) and view.step >= 4:
-            view.link = bytes(16)
+            view._record = view.record._replace(link=bytes(16))
         return view
 
     monkeypatch.setattr(TraceReader, "__getitem__", lying)

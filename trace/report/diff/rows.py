@@ -23,7 +23,7 @@ class Mark(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class NodePair:
     """A node of each run, by its position there; None where a run has none.
 
     Args:
@@ -73,7 +73,7 @@ class Rows:
         others = [bool(row.change) or _differ(*self.digests(row)) for row in self.rows]
         started = [_is(row, first) for row in self.rows]
         reached = self._reached(started)
-        self.values = [_mark(*of_row) for of_row in zip(others, started, reached, strict=True)]
+        self.values = _marks(others, started, reached)
         differing = [row.both for row, differs in zip(self.rows, others, strict=True) if differs]
         self.sides = tuple(
             Side(ops, frozenset(i for both in differing if (i := both[k]) is not None)) for k, ops in enumerate((a, b))
@@ -83,13 +83,13 @@ class Rows:
         begins = next((r for r in self.backward if others[r]), None) if backward else None
         started = [r == begins for r in range(len(self.rows))]
         reached = self._reached_back(started, reached)
-        self.grads = [_mark(*of_row) for of_row in zip(others, started, reached, strict=True)]
+        self.grads = _marks(others, started, reached)
 
-    def digests(self, row: Row) -> tuple[bytes | None, bytes | None]:
+    def digests(self, row: NodePair) -> tuple[bytes | None, bytes | None]:
         """Those of both values."""
         return _of(self.a.values, row.a), _of(self.b.values, row.b)
 
-    def gradients(self, row: Row) -> tuple[bytes | None, bytes | None]:
+    def gradients(self, row: NodePair) -> tuple[bytes | None, bytes | None]:
         """Those of both gradients; None where none arrived."""
         return _of(self.a.grads, row.a), _of(self.b.grads, row.b)
 
@@ -111,7 +111,7 @@ class Rows:
         return reached
 
 
-def _rows(a: Sequence[TapeNode], b: Sequence[TapeNode]) -> list[Row]:
+def _rows(a: Sequence[TapeNode], b: Sequence[TapeNode]) -> list[NodePair]:
     pairs = list[tuple[int | None, int | None, str]]()
     for tag, i1, i2, j1, j2 in aligned(a, b):
         change = "" if tag == "equal" else "another op"
@@ -121,10 +121,10 @@ def _rows(a: Sequence[TapeNode], b: Sequence[TapeNode]) -> list[Row]:
     return [_row(_inputs(a, i, of_a), _inputs(b, j, of_b), i, j, change) for i, j, change in pairs]
 
 
-def _row(x: list[int], y: list[int], i: int | None, j: int | None, change: str) -> Row:
+def _row(x: list[int], y: list[int], i: int | None, j: int | None, change: str) -> NodePair:
     if i is None or j is None:
         change = f"only in {'a' if j is None else 'b'}"
-    return Row(i, j, frozenset(x + y), change or ("other inputs" if x != y else ""))
+    return NodePair(i, j, frozenset(x + y), change or ("other inputs" if x != y else ""))
 
 
 def _inputs(nodes: Sequence[TapeNode], position: int | None, rows: Mapping[int, int]) -> list[int]:
@@ -139,16 +139,17 @@ def _differ(x: bytes | None, y: bytes | None) -> bool:
     return x != y
 
 
-def _is(row: Row, first: OpDifference | None) -> bool:
+def _is(row: NodePair, first: OpDifference | None) -> bool:
     """Whether a row is the first value, or op, that differs."""
     if first is None or first.what == "grad":
         return False
     return first.index == (row.a if first.what == "removed" else row.b)
 
 
-def _mark(differs: bool, started: bool, reached: bool) -> Mark:
-    if started:
-        return Mark.FIRST
-    if not differs:
-        return Mark.EQUAL
-    return Mark.FLOWS if reached else Mark.BESIDE
+def _marks(differ: Sequence[bool], started: Sequence[bool], reached: Sequence[bool]) -> list[Mark]:
+    """What is to be said of each row."""
+    found = list[Mark]()
+    for differs, begins, flows in zip(differ, started, reached, strict=True):
+        other = Mark.FIRST if begins else Mark.FLOWS if flows else Mark.BESIDE
+        found.append(other if differs or begins else Mark.EQUAL)
+    return found

@@ -37,6 +37,7 @@ copybutton_prompt_is_regexp = True
 
 html_theme = "furo"
 html_title = "dgrr"
+html_logo = html_favicon = str(Path(__file__).parents[1] / "pictures" / "logo.svg")
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False

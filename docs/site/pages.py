@@ -2,9 +2,11 @@
 
 import ast
 import re
+import shutil
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
+PICTURES = DOCS / "pictures"
 
 NAVIGATION = {
     "Begin": [
@@ -68,6 +70,7 @@ def stage(source: Path) -> None:
         if to != "index.md":
             (source / to).write_text(staged((DOCS.parent / name).read_text()))
     (source / "index.md").write_text(landing(staged((DOCS / "index.md").read_text())))
+    shutil.copytree(PICTURES, source / PICTURES.name)
     (source / "examples").mkdir()
     programs = sorted((DOCS / "examples").glob("*.py"))
     for program in programs:
@@ -99,8 +102,9 @@ def _link(link: re.Match[str]) -> str:
 
 
 def landing(text: str) -> str:
-    """The first page: its uses stand beside each other, and the ways to all others below."""
+    """The first page: its pictures and its uses stand beside each other, and the navigation below."""
     for mark, becomes in (
+        ("pictures", "::::{container} pictures\n:::{container}"),
         ("uses", "::::{container} uses\n:::{container}"),
         ("next", ":::\n:::{container}"),
         ("end", ":::\n::::"),

@@ -17,17 +17,14 @@ NOTES_TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 @dataclass(frozen=True, slots=True)
 class NotesRecord:
-    """What is told of a run where its recording begins, and where it goes on.
-
-    Attributes:
-        notes: of the user, by name.
-        host: name, system and processor of the machine, and the versions of what computes, by name.
-        time: of the beginning or of the resumption, by the machine's clock, in UTC: `2026-11-26T05:38:47Z`.
-    """
+    """What is told of a run where its recording begins, and where it goes on."""
 
     notes: dict[str, Any]
+    """Of the user, by name."""
     host: dict[str, str | int]
+    """Name, system and processor of the machine, and the versions of what computes, by name."""
     time: str
+    """Of the beginning or of the resumption, by the machine's clock, in UTC: `2026-11-26T05:38:47Z`."""
 
 
 def encode_notes(record: NotesRecord) -> bytes:

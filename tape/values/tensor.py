@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.arrays import Array
+from ...screen.pictures import Picture
 from ..errors import DTypeError, ShapeError
 from ..numerics.basic import arithmetic
 from ..numerics.engine.launch import Words, launch
@@ -111,6 +112,10 @@ class AnyTensor:
 
     def __repr__(self) -> str:
         return f"AnyTensor({self.array!r})"
+
+    def _repr_html_(self) -> str:
+        """A picture of it and what is in it, in a notebook."""
+        return Picture(self.array).to_html(type(self).__name__)
 
     def add(self, other: "AnyTensor") -> "AnyTensor":
         """The elementwise sum, by the engine's own kernel.

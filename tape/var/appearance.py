@@ -6,6 +6,7 @@ import numpy as np
 
 from ...base.printed import text
 from ...screen.panels import facts, panel
+from ...screen.pictures import Picture
 from ..errors import TapeError
 from .handle import Handle
 
@@ -14,17 +15,19 @@ _VALUES = 60
 
 
 def var_html(var: Handle[Any]) -> str:
-    """Where it stands, how it was made, and its values; of many the first and the last of each axis."""
+    """Where it stands, how it was made, a picture of it, and its values: the first and the last of each axis."""
     node = var.tape.node(var)
     found = {"shape": node.value.sizes, "dtype": node.value.dtype}
     found |= {"parents": ", ".join(map(str, node.parents))} if node.parents else {}
     found |= {"requires a gradient": "yes" if node.requires_grad else "no"}
     found |= {} if node.location is None else {"line": node.location}
-    return panel(f"Var: {node.title}", facts(found), text(_values(node.value)))
+    return panel(f"Var: {node.title}", facts(found), *_values(node.value))
 
 
-def _values(value: Any) -> str:
+def _values(value: Any) -> list[str]:
     try:
-        return np.array2string(value.array, threshold=_VALUES, precision=4, edgeitems=3)
+        array = value.array
     except TapeError:  # of a function that is being captured
-        return "not known yet"
+        return [text("not known yet")]
+    shown = np.array2string(array, threshold=_VALUES, precision=4, edgeitems=3)
+    return [Picture(array).to_html(), text(shown)]

@@ -16,7 +16,7 @@ FLOORS: dict[str, list[list[str]]] = {
     "screen": [
         ["showing"],
         ["curves", "panels"],
-        ["plotting"],
+        ["pictures", "plotting"],
     ],
     "tape": [
         ["errors", "location"],

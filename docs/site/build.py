@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import excerpts
 import notebooks
 import pages
 import reference
@@ -28,6 +29,7 @@ def build(folder: Path) -> None:
         if failed:
             raise SystemExit(failed)
         shutil.rmtree(made / ".doctrees")
+        excerpts.write(made)
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(made, folder)
 

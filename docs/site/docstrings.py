@@ -12,8 +12,8 @@ from sphinx.util.docutils import SphinxRole
 
 from dgrr.tape.record.description import described
 
-QUOTED = re.compile(r"(``.+?``|`[^`]+`)", re.DOTALL)
-"""Code, and names, in which nothing is to be escaped."""
+QUOTED = re.compile(r"(``.+?``|`[^`]+`|::\n(?:\n| +[^\n]*(?:\n|\Z))+)", re.DOTALL)
+"""Code, names and indented formulas, in which nothing is to be escaped."""
 SECTIONS = Config(napoleon_use_rtype=False)
 """How ``Args:`` and ``Raises:`` are read."""
 HELD = re.compile(r"[A-Z]|.*\.")

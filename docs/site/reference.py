@@ -39,6 +39,23 @@ FACES = (
 """What users and authors import from. What several name stands in the first."""
 FAMILIES = "dgrr.tape.ops"
 """The face whose functions have a page for each family, which is a room below it."""
+TITLES = {
+    "attention": ("Attention", "Scaled dot-product attention, with masks."),
+    "conv": ("Convolution", "Convolutions along any number of axes, and their transposes."),
+    "elementwise": ("Arithmetic, activations, comparisons", "Each element from the elements at its position."),
+    "indices": ("Indexing, gather and scatter", "Elements taken at indices that are values, and added at them."),
+    "linear": ("Matrix products and linear algebra", "Matrix products, and what is made of them."),
+    "losses": ("Losses", "Losses for classes, numbers, distributions and sequences."),
+    "norm": ("Normalisation", "Batch, layer and group normalisation, and their general form."),
+    "planar": ("Convolution and pooling of images", "Convolutions and pools with two axes in their types."),
+    "pooling": ("Pooling and upsampling", "Windows that slide along any number of axes, and the way back."),
+    "random": ("Random numbers and dropout", "Random draws, the same on every machine, and dropout."),
+    "reduce": ("Sums, means, softmax and other reductions", "Ops along axes: sums, extremes, products, moments."),
+    "sampling": ("Sampling of images at a grid", "Images read at places that a grid names, and affine grids."),
+    "shape": ("Shapes: reshape, slice, join, pad", "Ops about where elements stand."),
+    "sorting": ("Sorting", "The order and the positions of elements."),
+}
+"""Room -> the title of its family's page, which is what people look for, and a sentence of what is there."""
 LARGE = 10
 """From so many members on a class has a page of its own."""
 DESCRIBED = (Layer, Rule, Schedule)
@@ -60,7 +77,14 @@ class Page:
     text: str
     sections: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """Heading -> the full name of each object, and the object."""
-    below: list[str] = field(default_factory=list[str])
+    below: dict[str, str] = field(default_factory=dict[str, str])
+    """Name of each page below this one, and a sentence of what it is."""
+
+    @property
+    def sentence(self) -> str:
+        """The first sentence of the text, without directives and the line that imports it."""
+        paragraphs = [p for p in self.text.split("\n\n") if not p.startswith(("..", "``from "))]
+        return " ".join(paragraphs[0].split()) if paragraphs else ""
 
     def __str__(self) -> str:
         parts = [_heading(self.title, "="), self.text, "\n\n"]
@@ -85,7 +109,11 @@ def write(folder: Path) -> None:
 
 def pages() -> dict[str, Page]:
     """Every page by its name."""
-    found = {"index": Page("API reference", INTRODUCTION, below=sorted(FACES))}
+    found = {
+        "index": Page(
+            "API reference", INTRODUCTION, below={face: _first(import_module(face)) for face in sorted(FACES)}
+        )
+    }
     for face, entries in public().items():
         module = import_module(face)
         found[face] = page = Page(face, f".. module:: {face}\n\n{_first(module)}")
@@ -97,7 +125,7 @@ def pages() -> dict[str, Page]:
         else:
             parts |= {name: _module_page(name, x) for name, x in rest.items() if inspect.ismodule(x)}
             page.sections = _sections({name: x for name, x in rest.items() if not inspect.ismodule(x)})
-        page.below = [*parts]
+        page.below = {name: part.sentence for name, part in parts.items()}
         found |= parts
     return found
 
@@ -146,14 +174,11 @@ def _families(entries: Mapping[str, Any]) -> dict[str, Page]:
     found = dict[str, Page]()
     for name, x in sorted(entries.items(), key=lambda entry: entry[1].__module__):
         family = ".".join(x.__module__.split(".")[:4])
-        text = f"{_within(FAMILIES)}``from dgrr.tape import ops``\n\n{_first(import_module(family))}"
-        page = found.setdefault(family, Page(_title(family), text))
+        title, sentence = TITLES[family.rpartition(".")[2]]
+        text = f"{_within(FAMILIES)}``from dgrr.tape import ops``\n\n{sentence}"
+        page = found.setdefault(family, Page(title, text))
         page.sections.setdefault("", {})[name] = x
     return found
-
-
-def _title(module: str) -> str:
-    return module.rpartition(".")[2].replace("_", " ").capitalize()
 
 
 def _module_page(name: str, module: ModuleType) -> Page:
@@ -179,14 +204,21 @@ def _heading(text: str, mark: str) -> str:
     return f"{text}\n{mark * len(text)}\n\n" if text else ""
 
 
-def _toctree(names: list[str]) -> str:
-    return ".. toctree::\n   :maxdepth: 1\n\n" + "".join(f"   {name}\n" for name in names) + "\n"
+def _toctree(below: Mapping[str, str]) -> str:
+    """A table of the pages below, each with its sentence, and the navigation to them."""
+    rows = [f"   * - :doc:`{name}`\n     - {sentence}\n" for name, sentence in below.items()]
+    listed = "".join(f"   {name}\n" for name in below)
+    return f"{_table(rows)}.. toctree::\n   :hidden:\n   :maxdepth: 1\n\n{listed}\n"
+
+
+def _table(rows: list[str]) -> str:
+    return f".. list-table::\n   :widths: 1 3\n   :class: summary\n\n{''.join(rows)}\n"
 
 
 def _summary(entries: Mapping[str, Any]) -> str:
     """A table: each name, which leads to its entry, and the first sentence of its docstring."""
     rows = [f"   * - :py:obj:`~{name}`\n     - {_first(x, name)}\n" for name, x in entries.items()]
-    return f".. list-table::\n   :widths: 1 3\n   :class: summary\n\n{''.join(rows)}\n"
+    return _table(rows)
 
 
 def _first(x: object, name: str = "") -> str:
@@ -252,10 +284,12 @@ def _is_large(x: Any) -> bool:
 
 
 def _members(c: type) -> dict[str, Any]:
-    """The methods and properties of a class that no base in the reference has."""
+    """The methods and properties of a class that no base in the reference has: its own first, and methods first."""
     bases = [base for base in c.__mro__ if base is c or (_is_ours(base) and id(base) not in _documented())]
-    found = {name: x for base in reversed(bases) for name, x in vars(base).items()}
-    return {name: x for name, x in found.items() if not name.startswith("_") and _says(x)}
+    latest = {name: x for base in reversed(bases) for name, x in vars(base).items()}
+    found = {name: latest[name] for base in bases for name in vars(base)}
+    said = {name: x for name, x in found.items() if not name.startswith("_") and _says(x)}
+    return dict(sorted(said.items(), key=lambda entry: inspect.isdatadescriptor(entry[1])))
 
 
 def constant_doc(name: str) -> str:

@@ -132,6 +132,18 @@ def test_an_entry_has_shapes_dtypes_errors_source_and_example(site: Path) -> Non
         assert part in text.replace("&gt;", ">"), part
 
 
+def test_no_formula_shows_an_escape(site: Path) -> None:
+    pages = [page for page in site.rglob("*.html") if "_modules" not in page.parts]
+    assert [page.name for page in pages if re.search(r" \\[*|] ", page.read_text())] == []
+
+
+def test_every_page_of_the_reference_has_a_sentence_where_it_is_listed(parts: Any) -> None:
+    found = parts("reference").pages()
+    below = {name: sentence for page in found.values() for name, sentence in page.below.items()}
+    assert below.keys() == found.keys() - {"index"}
+    assert [name for name, sentence in below.items() if not sentence or "kernel" in sentence.lower()] == []
+
+
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda p: p.stem)
 def test_a_notebook_is_shown_with_what_it_gives(notebook: Path, site: Path) -> None:
     page = (site / "notebooks" / f"{notebook.stem}.html").read_text()
@@ -239,6 +251,32 @@ def test_search_finds_a_method_from_a_folder(site: Path, browser: Any) -> None:
     assert first.get_attribute("href").endswith("/api/dgrr.tape.Tape.html#dgrr.tape.Tape.backward_dense")
     first.click()
     browser.until(lambda: browser.find("dt[id='dgrr.tape.Tape.backward_dense']").is_displayed(), "its entry")
+
+
+def test_search_shows_excerpts_from_a_folder(site: Path, browser: Any) -> None:
+    browser.open(site / "index.html")
+    browser.find("input[name=q]").send_keys("early stopping\n")
+    found = browser.until(lambda: browser.all("#search-results p.context"), "excerpts")
+    assert any("stop" in excerpt.text.lower() for excerpt in found)
+    assert browser.console() == []
+
+
+@pytest.mark.parametrize("page", EACH_KIND)
+def test_code_is_whole_at_1280(page: str, site: Path, browser: Any) -> None:
+    browser.open(site / f"{page}.html", width=1280)
+    assert (
+        browser.js("return [...document.querySelectorAll('pre')].filter(x => x.scrollWidth > x.clientWidth).length")
+        == 0
+    )
+
+
+@pytest.mark.parametrize("page", ["command_line", "from_pytorch_names", "api/dgrr.tape.Tape"])
+def test_a_narrow_table_breaks_no_name(page: str, site: Path, browser: Any) -> None:
+    browser.open(site / f"{page}.html", width=380, height=760)
+    broken = """return [...document.querySelectorAll('table code')].filter(
+        x => !/[^\\w.]/.test(x.innerText) && x.getClientRects().length > 1).map(x => x.innerText)"""
+    assert browser.js("return document.querySelectorAll('table code').length") > 10
+    assert browser.js(broken) == []
 
 
 @pytest.mark.parametrize("page", EACH_KIND)

@@ -71,6 +71,7 @@ def test_leading_axes_are_facets_with_gaps_between_them() -> None:
 def test_only_zero_is_white() -> None:
     grid = CellGrid.of(np.array([0.0, -0.0, 5e-324, -5e-324, 1e-300, 1.0]), 80, 80).grid
     assert grid.tolist() == [[ZERO, ZERO, ZERO + 1, ZERO - 1, ZERO + 1, 200]]
+    assert CellGrid.of(np.array([1e308, -1e-300, 0.0]), 80, 80).grid.tolist() == [[200, ZERO - 1, ZERO]]  # underflows
     assert PALETTE[ZERO].tolist() == [247, 247, 247]
     assert len({tuple(colour) for colour in PALETTE[: FIRST_MARK + len(MARKS)].tolist()}) == FIRST_MARK + len(MARKS)
 

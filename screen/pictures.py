@@ -333,7 +333,8 @@ def _in_letters(array: Array, width: int) -> Iterator[Text]:
     cells = CellGrid.of(array, max(width // 2, 1), _LINES)
     shades = [side[min(i * 4 // _LEVELS, 3)] for side in (below, above) for i in range(_LEVELS)]
     letters = [*shades[:_LEVELS][::-1], zero, *shades[_LEVELS:], " ", *(mark.letter for mark in MARKS)]
-    for row in cells.grid.tolist():
+    rows: list[list[int]] = cells.grid.tolist()
+    for row in rows:
         yield Text("".join(letters[code] * 2 for code in row).rstrip(), no_wrap=True)
     said = {0: f"{below} to", _LEVELS: zero, 2 * _LEVELS: f"{above} to"}
     legend = [f"{said[code]} {text}" for code, text in cells.ends.items()]

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, cast
 
 CodePosition = tuple[CodeType, int]
 """A code object and the offset of an instruction in it: cheap to note, read only when someone asks."""
@@ -72,8 +72,9 @@ def assigned(place: CodePosition) -> str | None:
     taking = next(behind, None)
     if taking is None or not taking.opname.startswith(("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")):
         return None
-    name: Any = taking.argval
-    return str(name[0] if isinstance(name, tuple) else name)  # two in one instruction, from Python 3.13 on
+    argument: Any = taking.argval
+    name: Any = cast(Any, argument)[0] if isinstance(argument, tuple) else argument
+    return str(name)  # two in one instruction, from Python 3.13 on
 
 
 def _cell(file: str) -> str | None:

@@ -9,7 +9,7 @@ elements come from those at their places is a formula and its slope: `pointwise`
 # numba's functions carry no types.
 # pyright: reportUnknownVariableType=false
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from ..numerics.engine import intrinsics
 from ..numerics.engine.kernel import Kernel, kernel, share, vector, vector_as
@@ -40,8 +40,9 @@ from .samples import Bad, Make, Sample, bad, binary, unary, unary_positive
 from .types import A, Axis, B, Bs, C, Constant, D, F, K, M, N, Operand, S, W, like, same
 
 # What numba's type of an intrinsic takes first, the context, no caller gives.
-real = cast(Callable[[Any, Any], Any], intrinsics.real)
-word = cast(Callable[[Any, Any], Any], intrinsics.word)
+_untyped: Any = intrinsics
+real: Callable[[Any, Any], Any] = _untyped.real
+word: Callable[[Any, Any], Any] = _untyped.word
 
 __all__ = [
     "AXES",

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import shtab
 
@@ -23,5 +23,5 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
         yield action
         choices: Any = action.choices
         if isinstance(choices, dict):  # of commands
-            for command in choices.values():
+            for command in cast(dict[str, argparse.ArgumentParser], choices).values():
                 yield from _actions(command)

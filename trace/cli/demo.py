@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
+from ...base.arrays import Array
 from ...runtime import SGD, Adam, Keep, Result, Trainer, data
 from ...runtime.optim import Rule
 from ...screen.curves import plotted
@@ -43,7 +44,7 @@ WIDTH = 80
 MODEL = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
-def loss_fn(p: Any, batch: Any) -> AnyVar:
+def loss_fn(p: nn.Params, batch: tuple[Array, Array]) -> AnyVar:
     """Mean cross-entropy of the digits' labels."""
     images, labels = batch
     return ops.cross_entropy(MODEL(p, images), labels)

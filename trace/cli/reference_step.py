@@ -2,8 +2,6 @@
 at 1e-3, all from seed 0.
 """
 
-from typing import Any
-
 import numpy as np
 
 from ...base.arrays import Array
@@ -16,7 +14,7 @@ MODEL = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8))
 SAMPLES = 64
 
 
-def loss_fn(p: Any, batch: Any) -> AnyVar:
+def loss_fn(p: nn.Params, batch: tuple[Array, Array]) -> AnyVar:
     """Mean squared error of the reference model."""
     inputs, targets = batch
     return ops.mse_loss(MODEL(p, inputs), targets)

@@ -45,7 +45,7 @@ class Condition(Expression):
         self.clauses = [self._clause(node) for node in (tree.values if joined else [tree])]  # type: ignore[attr-defined]
 
     def _clause(self, node: ast.expr) -> Clause:
-        before, self._at, self._figures = self._at, {}, {}
+        before, self._at, self._figures = self._at, dict[Reference, int](), dict[str, Evaluate]()
         evaluate = self._truth(node)
         clause = Clause(tuple(self._at), evaluate, self._figures)
         self._at = before | self._at | before

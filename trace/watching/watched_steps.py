@@ -33,7 +33,8 @@ class WatchedSteps:
         rules: Rules,
         mode: RunMode,
     ) -> None:
-        self._trace, self._bound, self._rules, self._mode = trace, bound, rules, mode
+        self._trace, self._bound, self._rules = trace, bound, rules
+        self._mode: RunMode = mode
         self._model: Model | None = None
         if bound.executes:
             if loss_fn is None or batches is None:

@@ -11,7 +11,7 @@ from ...values.shape import Dim
 from ...var.var import AnyVar, Var
 from ..context import Context
 from ..initializers import uniform_fan_in
-from ..layer import F, In, Layer, Out, Params, S, parameter
+from ..layer import AnyLayer, F, In, Layer, Out, Params, S, parameter
 from ..parameters import Parameter, weight_and_bias
 
 
@@ -50,6 +50,8 @@ class Linear(Layer[In, Out]):
         start = uniform_fan_in(self.in_features)
         return weight_and_bias((self.out_features, self.in_features), start, self.out_features if self.bias else 0)
 
+    @overload
+    def __call__(self: AnyLayer, p: Params | Arrays, x: AnyVar, ctx: Context | None = None) -> AnyVar: ...
     @overload
     def __call__(self, p: Params | Arrays, x: Var[F, *S, In], ctx: Context | None = None) -> Var[F, *S, Out]: ...
     @overload

@@ -10,7 +10,6 @@ from ...base.arrays import Array
 from ...base.completed_step import StepTape, TapeNode
 from ...tape import AnyTensor, DgrrError, DomainError
 from ...tape.graph.backward import DenseGrads
-from ...tape.graph.node import LEAF
 from ...tape.record import lowering
 from ..ir.graph import IRGraph, gradient_name
 from ..ir.record import (
@@ -140,11 +139,11 @@ class Plans(InputBuffers):
 
     @property
     def step_tape(self) -> StepTape:
-        """What the plan of the tape leaves in its arena; of leaves, which the step may overwrite, copies."""
-        value, nodes = self.tape.value, self._listed
+        """What the plan of the tape leaves in its arena; of leaves, and views of them, which a step overwrites, copies."""
+        value, made, nodes = self.tape.value, self.tape.makes, self._listed
         return StepTape(
             self._rows,
-            [value(node.id).copy() if node.row.op == LEAF else value(node.id) for node in nodes],
+            [value(node.id) if made(node.id) else value(node.id).copy() for node in nodes],
             [None if node.grad is None else value(node.grad) for node in nodes],
         )
 
@@ -222,6 +221,11 @@ class Executable:
     def value(self, id: int) -> Array:
         """A value of the tape, of which this is a plan."""
         return self.bound.value(self.bound.plan.program.graph.outputs[value_name(id)])
+
+    def makes(self, id: int) -> bool:
+        """Whether a value lies in the arena, and not in an array that other plans may overwrite."""
+        program = self.bound.plan.program
+        return program.is_static(program.root(program.graph.outputs[value_name(id)]))
 
     @property
     def on_cpu(self) -> Bound:

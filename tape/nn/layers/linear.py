@@ -11,7 +11,7 @@ from ...values.shape import Dim
 from ...var.var import AnyVar, Var
 from ..context import Context
 from ..initializers import uniform_fan_in
-from ..layer import AnyLayer, F, In, Layer, Out, Params, S, parameter
+from ..layer import F, In, Layer, Out, Params, S, parameter
 from ..parameters import Parameter, weight_and_bias
 
 
@@ -51,14 +51,13 @@ class Linear(Layer[In, Out]):
         return weight_and_bias((self.out_features, self.in_features), start, self.out_features if self.bias else 0)
 
     @overload
-    def __call__(self: AnyLayer, p: Params | Arrays, x: AnyVar, ctx: Context | None = None) -> AnyVar: ...
-    @overload
     def __call__(self, p: Params | Arrays, x: Var[F, *S, In], ctx: Context | None = None) -> Var[F, *S, Out]: ...
     @overload
     def __call__(self, p: Arrays, x: Array, ctx: Context | None = None) -> Array: ...
     @overload
     def __call__(self, p: Params, x: Array, ctx: Context | None = None) -> AnyVar: ...
-    def __call__(self, p: Any, x: Any, ctx: Context | None = None) -> Any:
+    # A layer of numbers is no other than one of axes here, whose last axis is known then.
+    def __call__(self, p: Any, x: Any, ctx: Context | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """(…, in_features) to (…, out_features)."""
         bias = parameter(p, self, "bias") if self.bias else None
         return ops.linear(x, parameter(p, self, "weight"), bias)

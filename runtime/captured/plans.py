@@ -139,7 +139,7 @@ class Plans(InputBuffers):
 
     @property
     def step_tape(self) -> StepTape:
-        """What the plan of the tape leaves in its arena; of leaves, and views of them, which a step overwrites, copies."""
+        """What the plan of the tape leaves in its arena; of leaves and their views, which a step overwrites, copies."""
         value, made, nodes = self.tape.value, self.tape.makes, self._listed
         return StepTape(
             self._rows,

@@ -18,10 +18,10 @@ Find the first difference of two traces.
 dgrr diff is the short name of dgrr compare. Modules are those of the current folder and the installed ones.
 
 examples:
-  dgrr diff old.dgrr new.dgrr                  to the bit
-  dgrr diff old.dgrr new.dgrr --policy ulp=4   recorded values up to 4 units in the last place apart
-  dgrr diff old.dgrr --model train:run         the run as run() of train.py computes it now
-  dgrr diff old.dgrr new.dgrr --html diff.html  a page of both, op by op
+  dgrr diff old.dgrr new.dgrr                    to the bit
+  dgrr diff old.dgrr new.dgrr --policy ulp=4     recorded values up to 4 units in the last place apart
+  dgrr diff old.dgrr --model train:run           the run as run() of train.py computes it now
+  dgrr diff old.dgrr new.dgrr --html diff.html   a page of both, op by op
 """
 
 ALIASES = ("diff",)

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 from engines.dgrr_models import loss_fn_of, renamed
-from engines.models import LEARNING_RATE, MODELS, Batch, Model, Transformer
+from engines.larger import NETWORKS, Net
+from engines.models import LEARNING_RATE, Batch, Model, Transformer
 from rich.console import Console
 from rich.table import Table
 
@@ -43,19 +44,19 @@ def ours(model: Model) -> Step:
 
 def torch_step(model: Model, *, graph: bool, compiled: bool = False, tf32: bool = False) -> Step:
     import torch
-    from engines.torch_models import LOSSES
+    from engines import torch_models
 
     torch.set_float32_matmul_precision("high" if tf32 else "highest")
     torch.backends.cudnn.allow_tf32 = tf32
     params = {n: torch.from_numpy(a).cuda().requires_grad_() for n, a in model.params().items()}
     held = [torch.from_numpy(a).cuda() for a in model.batches()[0]]
     optimizer = torch.optim.Adam(params.values(), lr=LEARNING_RATE, fused=True, capturable=graph)
-    loss_of = LOSSES[type(model)]
+    loss_of = torch_models.loss_of(model)
     run = torch.compile(loss_of, fullgraph=True, dynamic=False) if compiled else loss_of
 
     def step() -> Any:
         optimizer.zero_grad(set_to_none=False)
-        loss = run(model, params, *held)
+        loss = run(params, *held)
         loss.backward()
         optimizer.step()
         return loss
@@ -199,10 +200,10 @@ def _median(run: Callable[[], object]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each engine and model")
-    parser.add_argument("--models", nargs="*", default=[*MODELS, "characters"])
+    parser.add_argument("--models", nargs="*", default=[*NETWORKS, "characters"])
     args = parser.parse_args()
     console = Console(width=160)
-    models = {**MODELS, "characters": CHARACTERS}
+    models = {**NETWORKS, "characters": CHARACTERS}
     table = Table("model", *ENGINES, "best peer over dgrr", title=f"a step on {gpu().name}, us")
     for name, found in steps({name: models[name] for name in args.models}, args.seconds):
         peers = [t for e, t in found.items() if e != "dgrr" and "TF32" not in e and isinstance(t, float)]

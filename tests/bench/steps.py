@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import alone
-from engines.models import MODELS, Cnn, Model
+from engines.larger import NETWORKS, Net
+from engines.models import MODELS, Model
 from rich.console import Console
 from rich.table import Table
 from rounds import Figures, measure
@@ -33,6 +34,7 @@ ENGINES = {
     "jax.jit": "jax_engine:make",
     "jax.jit, synchronous": "jax_engine:make_synchronous",
 }
+OF_JAX = ("jax.jit", "jax.jit, synchronous")
 OF_IMAGES = ("torch eager, channels last", "torch.compile, channels last")
 GRADIENTS = {
     "dgrr": {"parameters only": "dgrr_engine:make_leaves", "every value": "dgrr_engine:make_dense"},
@@ -48,7 +50,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     parser.add_argument("--threads", type=int, default=cores, help="of every engine; default: the process's cores")
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--models", nargs="+", choices=NETWORKS, default=list(MODELS))
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--seconds", type=float, default=0.2, help="of one round")
@@ -64,18 +66,19 @@ def speed(args: argparse.Namespace) -> dict[str, Any]:
     """Steps of every model in every engine."""
     results = dict[str, Any]()
     for name in args.models:
-        figures, absent = measure(chosen(args.engines, MODELS[name]), name, args.threads, args.rounds, args.seconds)
+        figures, absent = measure(chosen(args.engines, NETWORKS[name]), name, args.threads, args.rounds, args.seconds)
         if "dgrr" in absent:
             raise SystemExit(f"dgrr did not run: {absent['dgrr']}")
         reached = ratios(figures)
         show_speed(name, figures, absent, reached)
-        results[name] = {"goal": MODELS[name].goal, "ratios": reached, "engines": plain(figures), "absent": absent}
+        results[name] = {"goal": NETWORKS[name].goal, "ratios": reached, "engines": plain(figures), "absent": absent}
     return results
 
 
 def chosen(engines: Sequence[str], model: Model) -> dict[str, str]:
-    """The makers of those engines that differ on a model: how images lie matters to those that have any."""
-    return {e: ENGINES[e] for e in engines if isinstance(model, Cnn) or e not in OF_IMAGES}
+    """The makers of those engines that differ on a model and have it: how images lie matters to those that have any."""
+    absent = (*(() if model.of_images else OF_IMAGES), *(OF_JAX if isinstance(model, Net) else ()))
+    return {e: ENGINES[e] for e in engines if e not in absent}
 
 
 def gradients(args: argparse.Namespace) -> list[dict[str, Any]]:
@@ -118,7 +121,7 @@ def show_speed(
     name: str, figures: Mapping[str, Figures], absent: Mapping[str, str], reached: Mapping[str, float]
 ) -> None:
     """Print the table of one model."""
-    model = MODELS[name]
+    model = NETWORKS[name]
     title = f"{name}, {model.what}, Adam"
     table = Table("engine", "step [us]", "fastest [us]", "over dgrr", title=title)
     ours = figures["dgrr"].median if "dgrr" in figures else None
@@ -172,7 +175,7 @@ def main() -> None:
     results: dict[str, Any] = {"machine": machine(args.threads)}
     console.print(", ".join(f"{key} {value}" for key, value in results["machine"].items()))
     if args.first_step:
-        makers = {name: chosen(args.engines, MODELS[name]) for name in args.models}
+        makers = {name: chosen(args.engines, NETWORKS[name]) for name in args.models}
         results["first_step"] = alone.first_steps(makers, args.threads)
         show_rows("seconds to the first step, each in a fresh process", results["first_step"])
     if args.grads:

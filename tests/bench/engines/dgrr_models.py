@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dgrr.tape import AnyVar, ops
+from dgrr.tape import AnyVar, nn, ops
 
+from .larger import Net
 from .models import Array, Cnn, Mlp, Model, Params, Transformer
 
 Vars = Mapping[str, AnyVar]
@@ -50,6 +51,36 @@ def norm(p: Vars, layer: str, x: AnyVar) -> AnyVar:
     return ops.layer_norm(x, p[f"{layer}.weight"], p[f"{layer}.bias"])
 
 
+class Ops:
+    """`Functions` of larger networks."""
+
+    relu, linear, cross_entropy, mse = (
+        staticmethod(f) for f in (ops.relu, ops.linear, ops.cross_entropy, ops.mse_loss)
+    )
+
+    def conv(self, x: Any, weight: Any, stride: int = 1, groups: int = 1) -> Any:
+        return ops.conv(x, weight, None, stride, weight.shape[-1] // 2, groups=groups)
+
+    def batch_norm(self, x: Any, weight: Any, bias: Any) -> Any:
+        return ops.batch_norm(x, weight, bias)
+
+    def max_pool(self, x: Any) -> Any:
+        return ops.max_pool(x, (2, 2))
+
+    def enlarged(self, x: Any) -> Any:
+        return ops.interpolate(x, scale_factor=(2, 2), mode="nearest")
+
+    def joined(self, x: Any, y: Any) -> Any:
+        return ops.append(x, y, 1)
+
+    def pixel_mean(self, x: Any) -> Any:
+        return ops.reduce_mean(x, (2, 3))
+
+    def lstm(self, x: Any, p: Any) -> Any:
+        rows, hidden = p["weight_hh_l0"].shape
+        return nn.LSTM(p["weight_ih_l0"].shape[1], hidden, batch_first=True)(p, x)
+
+
 LOSSES: dict[type[Model], Callable[..., AnyVar]] = {
     Mlp: mlp_loss,
     Cnn: cnn_loss,
@@ -59,6 +90,8 @@ LOSSES: dict[type[Model], Callable[..., AnyVar]] = {
 
 def loss_fn_of(model: Model) -> Callable[[Vars, Any], AnyVar]:
     """``loss_fn(p, batch)`` of a model."""
+    if isinstance(model, Net):
+        return lambda p, batch: model.loss(Ops(), p, *batch)
     loss = LOSSES[type(model)]
     return lambda p, batch: loss(model, p, *batch)
 

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ class Model(ABC):
 
     batch: int
     goal: float
+    of_images: ClassVar[bool] = False
+    """Whether channels first or last make a difference."""
 
     @property
     @abstractmethod
@@ -64,7 +66,7 @@ class Mlp(Model):
         return [f"linear{i}" for i in range(1, len(self.sizes))]
 
     def params(self) -> Params:
-        start = _Start()
+        start = Start()
         for layer, (n, m) in zip(self.layers, pairwise(self.sizes), strict=True):
             start.layer(layer, (m, n))
         return start.params
@@ -89,6 +91,7 @@ class Cnn(Model):
     pooling: Literal["max", "mean"]
     batch: int
     goal: float
+    of_images = True
 
     @property
     def what(self) -> str:
@@ -105,7 +108,7 @@ class Cnn(Model):
         return self.size >> len(self.layers) if self.pooling == "max" else 1
 
     def params(self) -> Params:
-        start = _Start()
+        start = Start()
         for layer, (n, m) in zip(self.layers, pairwise(self.channels), strict=True):
             start.layer(layer, (m, n, 3, 3))
         start.layer("linear", (10, self.channels[-1] * self.left**2))
@@ -139,7 +142,7 @@ class Transformer(Model):
         return [f"block{i}" for i in range(1, self.blocks + 1)]
 
     def params(self) -> Params:
-        start, d = _Start(), self.width
+        start, d = Start(), self.width
         start.params["embedding"] = start.uniform((self.symbols, d), 1.0)
         start.params["positions"] = start.uniform((self.tokens, d), 1.0)
         for block in self.layers:
@@ -158,7 +161,7 @@ class Transformer(Model):
         return read, expected
 
 
-class _Start:
+class Start:
     """Start values, layer by layer."""
 
     def __init__(self) -> None:

@@ -6,12 +6,12 @@ import sys
 from dgrr.tape import set_threads
 
 from .dgrr_engine import captured
-from .models import MODELS
+from .larger import NETWORKS
 from .worker import keep_to
 
 
 def main() -> None:
-    model, threads = MODELS[sys.argv[1]], int(sys.argv[2])
+    model, threads = NETWORKS[sys.argv[1]], int(sys.argv[2])
     keep_to(threads)
     set_threads(threads)
     print(json.dumps(captured(model, model.params()).profile(model.batches()[0]).table().rows))

@@ -8,7 +8,7 @@ import torch
 from torch.fx import symbolic_trace
 
 from .models import LEARNING_RATE, Array, Batch, Model, Params
-from .torch_models import LOSSES
+from .torch_models import loss_of
 
 LossOf = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 COMPILED = {"compiled": "default", "autotuned": "max-autotune-no-cudagraphs"}
@@ -27,7 +27,7 @@ class Step:
         torch.set_num_threads(threads)
         self._layout = torch.channels_last if channels_last else torch.contiguous_format
         self.params = {name: self._tensor(array).requires_grad_() for name, array in params.items()}
-        self.loss_of: LossOf = partial(LOSSES[type(model)], model, self.params)
+        self.loss_of: LossOf = partial(loss_of(model), self.params)
         if how in COMPILED:
             self.loss_of = torch.compile(self.loss_of, mode=COMPILED[how], fullgraph=True, dynamic=False)
 

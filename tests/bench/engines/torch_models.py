@@ -1,10 +1,13 @@
 """The networks in PyTorch's functions; each ends with its loss."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as f
 
+from .larger import Net
 from .models import Cnn, Mlp, Model, Transformer
 
 Tensors = dict[str, torch.Tensor]
@@ -57,3 +60,37 @@ LOSSES: dict[type[Model], Callable[..., torch.Tensor]] = {
     Cnn: cnn_loss,
     Transformer: transformer_loss,
 }
+
+
+class Functions:
+    """`Functions` of larger networks."""
+
+    relu, linear, cross_entropy, mse = (staticmethod(g) for g in (f.relu, f.linear, f.cross_entropy, f.mse_loss))
+
+    def conv(self, x: Any, weight: Any, stride: int = 1, groups: int = 1) -> Any:
+        return f.conv2d(x, weight, None, stride, weight.shape[-1] // 2, groups=groups)
+
+    def batch_norm(self, x: Any, weight: Any, bias: Any) -> Any:
+        return f.batch_norm(x, None, None, weight, bias, training=True)
+
+    def max_pool(self, x: Any) -> Any:
+        return f.max_pool2d(x, 2)
+
+    def enlarged(self, x: Any) -> Any:
+        return f.interpolate(x, scale_factor=2, mode="nearest")
+
+    def joined(self, x: Any, y: Any) -> Any:
+        return torch.cat((x, y), 1)
+
+    def pixel_mean(self, x: Any) -> Any:
+        return x.mean((2, 3))
+
+    def lstm(self, x: Any, p: Any) -> Any:
+        flat = [p[f"{kind}_{of}_l0"] for kind in ("weight", "bias") for of in ("ih", "hh")]
+        zeros = x.new_zeros(1, x.shape[0], flat[1].shape[1])
+        return torch.lstm(x, (zeros, zeros), flat, True, 1, 0.0, True, False, True)[0]
+
+
+def loss_of(model: Model) -> Callable[..., torch.Tensor]:
+    """``loss(p, x, targets)`` of a model."""
+    return partial(model.loss, Functions()) if isinstance(model, Net) else partial(LOSSES[type(model)], model)

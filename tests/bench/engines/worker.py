@@ -28,9 +28,9 @@ def started(engine: str, name: str, threads: int) -> tuple[Any, Any, dict[str, A
     imports = import_module(f"engines.{module}")
     make = getattr(imports, maker)
     imported = perf_counter()
-    from engines.models import MODELS  # numpy's import belongs to the engine's
+    from engines.larger import NETWORKS  # numpy's import belongs to the engine's
 
-    model = getattr(imports, "MODELS", MODELS)[name]
+    model = getattr(imports, "MODELS", NETWORKS)[name]
     params, batches = model.params(), cycle(model.batches())
     prepared = perf_counter()
     step = make(model, params, threads)

@@ -1,21 +1,12 @@
 """Where the time of a captured step goes, kernel by kernel."""
 
 from dataclasses import dataclass
-from functools import cache
-from statistics import median
-from time import perf_counter
 from typing import Any
 
-import numpy as np
-
-from ...tape.numerics.engine import machine
-from ...tape.numerics.engine.threads import THREADS
 from ...tape.ops.linear.kernels.product import Product
-from ...tape.record.op import OPS
 from ...tape.values.tables import PlainTable, Tabled
-from ...tape.values.tensor import AnyTensor
-from ..lower.bind import Bound
-from ..lower.program import LoweredOp
+from ..lower.bind import BoundPlan
+from ..lower.program import LoweredOp, Program
 
 REPEATS = 21
 """Times that every call is measured; the median counts."""
@@ -39,9 +30,9 @@ class Profile(Tabled):
 
     calls: tuple[KernelCall, ...]
     peak: float
-    """Arithmetic operations per second of a product in cache on this machine."""
+    """Arithmetic operations per second of a product, in cache on a CPU."""
     bandwidth: float
-    """Bytes per second of an addition in cache on this machine."""
+    """Bytes per second of an addition in cache on a CPU, of a copy on a GPU."""
 
     @property
     def seconds(self) -> float:
@@ -72,48 +63,19 @@ class Profile(Tabled):
         }
 
 
-def profile(bound: Bound) -> Profile:
+def profile(bound: BoundPlan) -> Profile:
     """Run a bound plan `REPEATS` times, each call timed by itself. What the calls change stays changed."""
-    program, plan = bound.plan.program, bound.plan
-    times: list[list[float]] = [[] for _ in program.ops]
-    with THREADS.lent() as control:
-        for _ in range(REPEATS):
-            empty = _timed(bound, 0, 0, control)
-            for i, found in enumerate(times):
-                found.append(max(_timed(bound, i, 1, control) - empty, 1e-9))
+    program = bound.plan.program
     calls = [
-        KernelCall(op.kernel.name, op.source, median(found), _nbytes(bound, op), _flops(op), parts)
-        for op, found, parts in zip(program.ops, times, plan.parts, strict=True)
+        KernelCall(op.kernel.name, op.source, seconds, _nbytes(program, op), _flops(op), parts)
+        for op, seconds, parts in zip(program.ops, bound.seconds(REPEATS), bound.plan.parts, strict=True)
     ]
-    return Profile(tuple(calls), *_machine())
-
-
-def _timed(bound: Bound, row: int, count: int, control: int) -> float:
-    address = bound.rows_address + 8 * machine.ROW * row
-    began = perf_counter()
-    machine.run(address, count, control, bound.fault)
-    return perf_counter() - began
+    return Profile(tuple(calls), *bound.limits())
 
 
 def _flops(op: LoweredOp) -> int:
     return op.words.flops if isinstance(op.words, Product) else op.work
 
 
-def _nbytes(bound: Bound, op: LoweredOp) -> int:
-    layouts = [bound.plan.program.layout(v) for v in op.table]
-    return sum(layout.touched for layout in layouts)
-
-
-@cache
-def _machine() -> tuple[float, float]:
-    """Operations and bytes per second that the engine reaches in cache on this machine with its threads."""
-    square, row = (AnyTensor(np.ones(shape, np.float32)) for shape in ((256, 256), (1 << 15,)))
-    product = min(_seconds(lambda: OPS["matmul"](square, square)) for _ in range(20))
-    addition = min(_seconds(lambda: OPS["add"](row, row)) for _ in range(200))
-    return 2 * 256**3 / product, 3 * row.array.nbytes / addition
-
-
-def _seconds(run: Any) -> float:
-    began = perf_counter()
-    run()
-    return perf_counter() - began
+def _nbytes(program: Program, op: LoweredOp) -> int:
+    return sum(program.layout(v).touched for v in op.table)

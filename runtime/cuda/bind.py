@@ -21,6 +21,8 @@ from ..lower.bind import BoundPlan, Fault, Kept, bytes_of
 from ..lower.plan import BindingPlan, operand_strides
 from ..lower.program import LoweredOp, Program
 from ..step.memory import line_aligned, owned_block
+from . import measure
+from .arguments import CallArguments, Told
 from .driver import Clear, Copy, KernelNode
 from .mirror import Mirror
 from .order import MARK, READ, WRITE, Touch, waits
@@ -111,6 +113,21 @@ class CudaBound(BoundPlan):
         if root != self._loss:  # which every run brings back
             self._gpu.download(self._host[root], self._where[root])
 
+    # ------------------------------------------------------------------ measuring
+
+    def seconds(self, repeats: int) -> list[float]:
+        """The median time of each op, run so many times by itself. What they change stays changed."""
+        self._gpu.use()
+        ops = self.plan.program.ops
+        return [
+            measure.seconds_of(self._gpu, [node for node, _ in self._launches(i, op)], repeats)
+            for i, op in enumerate(ops)
+        ]
+
+    def limits(self) -> tuple[float, float]:
+        """Arithmetic operations and bytes per second that are reached there."""
+        return measure.limits(self._gpu)
+
     # ------------------------------------------------------------------ binding
 
     def _loss_root(self) -> int | None:
@@ -176,9 +193,7 @@ class CudaBound(BoundPlan):
         self, i: int, op: LoweredOp, launch: Launch, places: Sequence[int], scratch: Touch
     ) -> tuple[KernelNode, list[Touch]]:
         code = nvrtc.compiled(launch.source, launch.defines, self._gpu.arch)
-        call, report = CallArguments(), Told(self._answer.device, i)
-        call.pointers[: len(launch.pointers)] = [places[k] for k in launch.pointers]
-        call.words[: len(launch.words)] = list(launch.words)
+        call, report = CallArguments.of(launch, places), Told(self._answer.device, i)
         function = self._gpu.function(code, launch.entry, launch.shared)
         node = KernelNode(function, launch.grid, launch.block, launch.shared, [call, report], ())
         return node, [*self._touches(op, guarded=self._guarded(op)), scratch]
@@ -241,18 +256,6 @@ def _gather(source: Sequence[int], step: int) -> None:
     for i in range(rows):
         place = ctypes.c_int64.from_address(places + 8 * (step * advance + i)).value
         ctypes.memmove(target + i * nbytes, base + stride * place, nbytes)
-
-
-class CallArguments(ctypes.Structure):
-    """What a written kernel is given: addresses and numbers."""
-
-    _fields_ = (("pointers", ctypes.c_uint64 * 8), ("words", ctypes.c_int64 * 24))
-
-
-class Told(ctypes.Structure):
-    """Where a written kernel says that it failed, and the number by which it says so."""
-
-    _fields_ = (("word", ctypes.c_uint64), ("op", ctypes.c_uint64))
 
 
 def _stand_in(op: LoweredOp) -> tuple[Kernel, np.dtype[Any]]:

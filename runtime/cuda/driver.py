@@ -115,6 +115,11 @@ class Gpu:
         if array.nbytes:
             self._do("cuMemcpyDtoH", array.ctypes.data, source, array.nbytes)
 
+    def copy(self, target: int, source: int, nbytes: int) -> None:
+        """Copy within the GPU; done when it returns."""
+        self._do("cuMemcpyDtoD", target, source, nbytes)
+        self._do("cuCtxSynchronize")
+
     # ------------------------------------------------------------------ code
 
     def function(self, code: bytes, name: str, shared: int = 0) -> Any:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from statistics import median
+from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +19,7 @@ from ...tape.numerics.engine.side_by_side import Task, compile_side_by_side
 from ...tape.numerics.engine.threads import THREADS
 from ..ir.graph import Role
 from ..step.memory import line_aligned
+from .limits import limits
 from .plan import BindingPlan, operand_strides
 from .program import LoweredOp
 
@@ -59,6 +62,14 @@ class BoundPlan(Protocol):
 
     def fetch(self, *arrays: Array) -> None:
         """Have what the last run left in arrays that `value` gave, or in all of them, where they lie."""
+        ...
+
+    def seconds(self, repeats: int) -> list[float]:
+        """The median time of each op, run so many times by itself. What they change stays changed."""
+        ...
+
+    def limits(self) -> tuple[float, float]:
+        """Arithmetic operations and bytes per second that are reached there."""
         ...
 
 
@@ -126,6 +137,26 @@ class Bound:
 
     def fetch(self, *arrays: Array) -> None:
         """They lie there already."""
+
+    def seconds(self, repeats: int) -> list[float]:
+        """The median time of each op, run so many times by itself. What they change stays changed."""
+        times = [list[float]() for _ in self.plan.program.ops]
+        with THREADS.lent() as control:
+            for _ in range(repeats):
+                empty = self._timed(0, 0, control)
+                for i, found in enumerate(times):
+                    found.append(max(self._timed(i, 1, control) - empty, 1e-9))
+        return [median(found) for found in times]
+
+    def _timed(self, row: int, count: int, control: int) -> float:
+        address = self.rows_address + 8 * machine.ROW * row
+        began = perf_counter()
+        machine.run(address, count, control, self.fault)
+        return perf_counter() - began
+
+    def limits(self) -> tuple[float, float]:
+        """Arithmetic operations and bytes per second that are reached in cache."""
+        return limits()
 
     def last_fault(self) -> Fault:
         """What the op reported that ended a run early."""

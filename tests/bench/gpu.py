@@ -12,19 +12,16 @@ from itertools import cycle
 from statistics import median
 from typing import Any
 
-import numpy as np
 from engines.dgrr_models import loss_fn_of, renamed
-from engines.larger import NETWORKS, Net
+from engines.larger import NETWORKS
 from engines.models import LEARNING_RATE, Batch, Model, Transformer
 from rich.console import Console
 from rich.table import Table
 
 from dgrr.runtime import Adam, capture
-from dgrr.runtime.cuda.bind import CallArguments, Told
-from dgrr.runtime.cuda.driver import Gpu, KernelNode, gpu
-from dgrr.tape.numerics.cuda import nvrtc
-from dgrr.tape.ops import cuda_forms
-from dgrr.tape.ops.linear.kernels.product import Product
+from dgrr.runtime.captured.profile import KernelCall
+from dgrr.runtime.cuda.driver import gpu
+from dgrr.runtime.cuda.measure import SquareProduct, seconds_of
 
 Step = Callable[[Batch], float]
 
@@ -118,51 +115,40 @@ def microseconds(step: Step, batches: list[Batch], seconds: float) -> float:
     return median(times) * 1e6
 
 
-def steps(models: dict[str, Model], seconds: float) -> Iterator[tuple[str, dict[str, float | str]]]:
+def steps(models: dict[str, Model], engines: list[str], seconds: float) -> Iterator[tuple[str, dict[str, float | str]]]:
     """For each model the time of a step by engine, or why there is none."""
     for name, model in models.items():
         found: dict[str, float | str] = {}
-        for engine, make in ENGINES.items():
+        for engine in engines:
             if "compiled" in engine and name not in COMPILED:
                 continue
             try:
-                found[engine] = microseconds(make(model), model.batches(), seconds)
+                found[engine] = microseconds(ENGINES[engine](model), model.batches(), seconds)
             except Exception as error:  # a peer that cannot run is a line, not the end
                 found[engine] = f"{type(error).__name__}: {str(error)[:60]}"
         yield name, found
 
 
-def product_nodes(device: Gpu, n: int, kept: list[Any]) -> list[KernelNode]:
-    """One square product of ours."""
-    words = tuple(int(w) for w in Product(1, n, n, n, itemsize=4).words(((4 * n, 4), (4 * n, 4))).values)
-    form, dtype = cuda_forms.FORMS["gemm"], np.dtype(np.float32)
-    memory = [device.allocate(4 * n * n) for _ in range(3)]
-    scratch, report = device.allocate(form.scratch(dtype, words)), device.allocate(8)
-    data = np.random.default_rng(0).standard_normal((n, n)).astype(np.float32)
-    for block in memory:
-        device.upload(block.address, data)
-    device.upload(report.address, np.full(1, 2**64 - 1, np.uint64))
-    kept += [*memory, scratch, report]
-    nodes = list[KernelNode]()
-    for launch in form.launches(dtype, words):
-        call, told = CallArguments(), Told(report.address, 0)
-        places = [*(block.address for block in memory), 0, scratch.address]
-        call.pointers[: len(launch.pointers)] = [places[k] for k in launch.pointers]
-        call.words[: len(launch.words)] = list(launch.words)
-        code = nvrtc.compiled(launch.source, launch.defines, device.arch)
-        function = device.function(code, launch.entry, launch.shared)
-        nodes.append(KernelNode(function, launch.grid, launch.block, launch.shared, [call, told], ()))
-    return nodes
+def slowest(model: Model, count: int) -> Table:
+    """The calls of a step that take longest, alike ones together, with their share of what the GPU reaches."""
+    step = capture(loss_fn_of(model), renamed(model.params()), Adam(LEARNING_RATE), model.batches()[0], device="cuda")
+    found, groups = step.profile(model.batches()[0]), dict[tuple[str, int, int], list[KernelCall]]()
+    for call in found.calls:
+        groups.setdefault((call.kernel, call.nbytes, call.flops), []).append(call)
+    table = Table("kernel", "calls", "us each", "us", "bytes", "of the bandwidth", "of the peak")
+    for (kernel, nbytes, flops), calls in sorted(groups.items(), key=lambda g: -sum(c.seconds for c in g[1]))[:count]:
+        total = sum(call.seconds for call in calls)
+        each = total / len(calls)
+        shares = (f"{nbytes / each / found.bandwidth:.0%}", f"{flops / each / found.peak:.0%}")
+        table.add_row(kernel, str(len(calls)), f"{each * 1e6:.1f}", f"{total * 1e6:.0f}", str(nbytes), *shares)
+    table.title = f"{found.seconds * 1e6:.0f} us in {len(found.calls)} calls"
+    return table
 
 
 def products() -> Iterator[tuple[int, float, float | None]]:
     """Size, microseconds of ours, and of PyTorch's product if there is one: each in a graph of many."""
-    device = gpu()
     for n in SIZES:
-        kept: list[Any] = []
-        once = product_nodes(device, n, kept)
-        graph = device.graph([node._replace(after=(i - 1,) if i else ()) for i, node in enumerate(once * REPEATS)])
-        yield n, _median(lambda graph=graph: device.launch(graph)) / REPEATS, _torch_product(n)  # type: ignore[misc]
+        yield n, seconds_of(gpu(), SquareProduct(gpu(), n).nodes, REPEATS) * 1e6, _torch_product(n)
 
 
 def _torch_product(n: int) -> float | None:
@@ -201,18 +187,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each engine and model")
     parser.add_argument("--models", nargs="*", default=[*NETWORKS, "characters"])
+    parser.add_argument("--slowest", type=int, default=5, help="calls of each model that are shown; 0: no profile")
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument("--no-products", action="store_true", help="leave out the products of n x n")
     args = parser.parse_args()
     console = Console(width=160)
     models = {**NETWORKS, "characters": CHARACTERS}
     table = Table("model", *ENGINES, "best peer over dgrr", title=f"a step on {gpu().name}, us")
-    for name, found in steps({name: models[name] for name in args.models}, args.seconds):
+    for name, found in steps({name: models[name] for name in args.models}, args.engines, args.seconds):
         peers = [t for e, t in found.items() if e != "dgrr" and "TF32" not in e and isinstance(t, float)]
         mine = found["dgrr"]
         ratio = f"{min(peers) / mine:.2f}" if peers and isinstance(mine, float) else "-"
         cells = [f"{t:.0f}" if isinstance(t, float) else t for t in (found.get(e, "-") for e in ENGINES)]
         table.add_row(name, *cells, ratio)
         console.print(name, *cells, ratio)
+        if args.slowest:
+            console.print(slowest(models[name], args.slowest))
     console.print(table)
+    if args.no_products:
+        return
     shown = Table("n", "dgrr", "torch", "torch over dgrr", title="products of n x n, us")
     for n, mine, other in products():
         beside = ("-", "-") if other is None else (f"{other:.1f}", f"{other / mine:.2f}")

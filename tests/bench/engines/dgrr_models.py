@@ -77,7 +77,7 @@ class Ops:
         return ops.reduce_mean(x, (2, 3))
 
     def lstm(self, x: Any, p: Any) -> Any:
-        rows, hidden = p["weight_hh_l0"].shape
+        hidden = p["weight_hh_l0"].shape[1]
         return nn.LSTM(p["weight_ih_l0"].shape[1], hidden, batch_first=True)(p, x)
 
 

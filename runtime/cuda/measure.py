@@ -44,27 +44,31 @@ class SquareProduct:
         words = tuple(int(w) for w in Product(1, n, n, n, itemsize=4).words(((4 * n, 4), (4 * n, 4))).values)
         form, dtype = FORMS["gemm"], np.dtype(np.float32)
         sizes = (*(4 * n * n,) * 3, form.scratch(dtype, words), 8)
-        self._held = [gpu.allocate(nbytes) for nbytes in sizes]
+        self._gpu, self._held = gpu, [gpu.allocate(nbytes) for nbytes in sizes]
         *table, scratch, report = [memory.address for memory in self._held]
         data = np.random.default_rng(0).standard_normal((n, n)).astype(np.float32)
         for address in table:
             gpu.upload(address, data)
         gpu.upload(report, np.full(1, 2**64 - 1, np.uint64))
         places = [*table, 0, scratch]
-        self.nodes = list[KernelNode]()
+        self._nodes = list[KernelNode]()
         for launch in form.launches(dtype, words):
             call = CallArguments.of(launch, places)
             function = gpu.function(
                 nvrtc.compiled(launch.source, launch.defines, gpu.arch), launch.entry, launch.shared
             )
             arguments: list[Any] = [call, Told(report, 0)]
-            self.nodes.append(KernelNode(function, launch.grid, launch.block, launch.shared, arguments, ()))
+            self._nodes.append(KernelNode(function, launch.grid, launch.block, launch.shared, arguments, ()))
+
+    def seconds(self, repeats: int) -> float:
+        """Its time, in a graph of so many."""
+        return seconds_of(self._gpu, self._nodes, repeats)
 
 
 @cache
 def limits(gpu: Gpu) -> tuple[float, float]:
     """Arithmetic operations per second of a large product, and bytes read and written per second of a copy."""
-    product = seconds_of(gpu, SquareProduct(gpu, PRODUCT).nodes, 5)
+    product = SquareProduct(gpu, PRODUCT).seconds(5)
     source, target = gpu.allocate(COPIED), gpu.allocate(COPIED)
     copy = _median(lambda: gpu.copy(target.address, source.address, COPIED), 9)
     return 2 * PRODUCT**3 / product, 2 * COPIED / copy

@@ -21,7 +21,7 @@ from rich.table import Table
 from dgrr.runtime import Adam, capture
 from dgrr.runtime.captured.profile import KernelCall
 from dgrr.runtime.cuda.driver import gpu
-from dgrr.runtime.cuda.measure import SquareProduct, seconds_of
+from dgrr.runtime.cuda.measure import SquareProduct
 
 Step = Callable[[Batch], float]
 
@@ -148,7 +148,7 @@ def slowest(model: Model, count: int) -> Table:
 def products() -> Iterator[tuple[int, float, float | None]]:
     """Size, microseconds of ours, and of PyTorch's product if there is one: each in a graph of many."""
     for n in SIZES:
-        yield n, seconds_of(gpu(), SquareProduct(gpu(), n).nodes, REPEATS) * 1e6, _torch_product(n)
+        yield n, SquareProduct(gpu(), n).seconds(REPEATS) * 1e6, _torch_product(n)
 
 
 def _torch_product(n: int) -> float | None:

@@ -5,28 +5,61 @@ from typing import Any
 import numpy as np
 
 from ...numerics.cuda.columns import column_launches
-from ...numerics.cuda.rows import row_launches
-from ...numerics.cuda.written import CudaForm, Launch, Words, written
+from ...numerics.cuda.rows import ROW_BLOCK, block_launches, row_launches
+from ...numerics.cuda.tiles import PROCESSORS
+from ...numerics.cuda.written import SCRATCH, CudaForm, Launch, Words, blocks_of, written
 from .kernels import rows as at
 
 SOURCE = "tape/ops/norm/norms.cu"
 COLUMNS = "tape/ops/norm/norm_columns.cu"
 
 INPUTS = {"normalize": 1, "row_statistics": 1, "normalize_grad": 2, "normalize_weight_grad": 2}
-"""The kernels, and how many arrays stand between the output and the parameters."""
+"""The kernels, and the position of x: behind the output, and the cotangent where there is one."""
+
+SUMS = 4
+"""The position of the sums of blocks, and how many kinds of them there may be."""
 
 
-def _form(name: str, inputs: int) -> CudaForm:
+def _pointers(name: str, words: Words) -> Words:
+    bias = words[at.BIAS] if name == "normalize" else 0
+    return tuple(range(max(INPUTS[name], words[at.WEIGHT], bias) + 1))
+
+
+def _in_parts(name: str, size: int, words: Words, own: Words) -> tuple[Launch, ...]:
+    """Launches for few and long rows, a thread block for each block of a row."""
+    pointers = (*_pointers(name, words), 0, 0, 0)[:SUMS]
+    parts, gradient = words[at.ROWS] * _blocks(words), INPUTS[name] == 2
+    means = ("block_means", 1 + (name == "normalize_grad"))
+    products = ("block_products", int(gradient))
+    stages = (means, ("block_squares", 1), products, (f"{name}_blocks", 1))
+    chosen = [(entry, z) for entry, z in stages if z and (entry != "block_means" or words[at.CENTRED])]
+    made = [block_launches(SOURCE, e, size, (parts, z), ROW_BLOCK, (*pointers, SCRATCH), own) for e, z in chosen]
+    return tuple(launch for (launch,) in made)
+
+
+def _blocks(words: Words) -> int:
+    """The blocks of a row."""
+    return blocks_of(words[at.SEGMENTS] * words[at.LENGTH], ROW_BLOCK)
+
+
+def _is_in_parts(words: Words) -> bool:
+    return _blocks(words) > 1 and 0 < words[at.ROWS] < 2 * PROCESSORS
+
+
+def _form(name: str) -> CudaForm:
     def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
         n = words[at.SEGMENTS] * words[at.LENGTH]
         if n == 0 and name in ("normalize", "normalize_grad"):
             return ()
-        bias = words[at.BIAS] if name == "normalize" else 0
-        pointers = tuple(range(max(inputs, words[at.WEIGHT], bias) + 1))
-        own = (*words[: at.EPS + 1], bias)
-        return row_launches(SOURCE, name, dtype.itemsize, words[at.ROWS], n, pointers, own)
+        own = (*words[: at.EPS + 1], words[at.BIAS] if name == "normalize" else 0, INPUTS[name])
+        if _is_in_parts(words):
+            return _in_parts(name, dtype.itemsize, words, own)
+        return row_launches(SOURCE, name, dtype.itemsize, words[at.ROWS], n, _pointers(name, words), own)
 
-    return CudaForm(launches, lambda dtype, words: 0)
+    def scratch(dtype: np.dtype[Any], words: Words) -> int:
+        return SUMS * words[at.ROWS] * _blocks(words) * dtype.itemsize if _is_in_parts(words) else 0
+
+    return CudaForm(launches, scratch)
 
 
 COLUMN_INPUTS = {"inverse_deviations": 2, "column_weight_grad": 3, "column_slopes": 4}
@@ -44,5 +77,5 @@ def _column_form(name: str, inputs: int) -> CudaForm:
     return CudaForm(launches, lambda dtype, words: 0)
 
 
-written.update({name: _form(name, inputs) for name, inputs in INPUTS.items()})
+written.update({name: _form(name) for name in INPUTS})
 written.update({name: _column_form(name, inputs) for name, inputs in COLUMN_INPUTS.items()})

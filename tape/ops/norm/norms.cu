@@ -2,6 +2,7 @@
 #include "rows.cuh"
 
 enum { ROWS, STRIDE, SEGMENTS, LENGTH, PITCH, P, Q, PARAMETERS, WEIGHT, CENTRED, EPS, BIAS };
+enum { X = BIAS + 1 };  // where x is in the table
 
 // Where the elements of a row lie, and which parameter each has.
 struct Layout {
@@ -25,79 +26,206 @@ struct Statistics {
   real mean, inv;
 };
 
+DEV real squared(real x, real mean) {
+  const real difference = sub(x, mean);
+  return mul(difference, difference);
+}
+
+DEV Statistics statistics_of(const Call& call, real mean, real squares, real n) {
+  return {mean, div((real)1, root(add(div(squares, n), real_of(call.words[EPS], (real)0))))};
+}
+
+// x' = (x - mean) * inv.
+DEV real normal(real x, Statistics own) { return mul(sub(x, own.mean), own.inv); }
+
+// What becomes of an element, which has a parameter.
+DEV real scaled(const Call& call, real x, Statistics own, long long p) {
+  const real y = mul(normal(x, own), parameter(call, call.words[WEIGHT], p, (real)1));
+  return add(y, parameter(call, call.words[BIAS], p, (real)-0.0));
+}
+
+// h = dy * weight.
+DEV real weighted(const Call& call, const Layout& lies, const real* dy, long long i) {
+  return mul(dy[lies.at(i)], parameter(call, call.words[WEIGHT], lies.parameter(i), (real)1));
+}
+
+DEV real slope(real h, real x, Statistics own, real mean_h, real mean_p) {
+  return mul(sub(sub(h, mean_h), mul(normal(x, own), mean_p)), own.inv);
+}
+
 DEV Statistics statistics(const Call& call, const Team& team, const Layout& lies, const real* x) {
   const real n = number(lies.n, (real)0);
   real mean = (real)0;
   if (call.words[CENTRED]) mean = div(team.sum(lies.n, [=](long long i) { return x[lies.at(i)]; }), n);
-  const real squares = team.sum(lies.n, [=](long long i) {
-    const real difference = sub(x[lies.at(i)], mean);
-    return mul(difference, difference);
-  });
-  return {mean, div((real)1, root(add(div(squares, n), real_of(call.words[EPS], (real)0))))};
+  const real squares = team.sum(lies.n, [=](long long i) { return squared(x[lies.at(i)], mean); });
+  return statistics_of(call, mean, squares, n);
 }
 
-#define BEGIN(array)                                        \
-  DYNAMIC_SHARED(real, memory);                             \
-  const Team team(call.words[ROWS], memory);                \
-  const Layout lies(call, team.row);                        \
-  const real* const x = at<const real>(call, array);        \
-  const Statistics own = statistics(call, team, lies, x);   \
-  const real mean = own.mean, inv = own.inv;
+#define BEGIN                                                \
+  DYNAMIC_SHARED(real, memory);                              \
+  const Team team(call.words[ROWS], memory);                 \
+  const Layout lies(call, team.row);                         \
+  const real* const x = at<const real>(call, (int)call.words[X]); \
+  const Statistics own = statistics(call, team, lies, x);
 
 KERNEL(THREADS, 1) normalize(PARAMETER Call call, Report) {
-  BEGIN(1)
+  BEGIN
   if (!team.here) return;
   real* const out = at<real>(call, 0);
-  team.each(lies.n, [&](long long i) {
-    const long long place = lies.at(i), p = lies.parameter(i);
-    const real y = mul(mul(sub(x[place], mean), inv), parameter(call, call.words[WEIGHT], p, (real)1));
-    out[place] = add(y, parameter(call, call.words[BIAS], p, (real)-0.0));
-  });
+  team.each(lies.n, [&](long long i) { out[lies.at(i)] = scaled(call, x[lies.at(i)], own, lies.parameter(i)); });
+}
+
+DEV void give_statistics(const Call& call, long long row, Statistics own) {
+  at<real>(call, 0)[row] = own.mean;
+  at<real>(call, 0)[call.words[ROWS] + row] = own.inv;
 }
 
 KERNEL(THREADS, 1) row_statistics(PARAMETER Call call, Report) {
-  BEGIN(1)
-  if (!team.first()) return;
-  at<real>(call, 0)[team.row] = mean;
-  at<real>(call, 0)[call.words[ROWS] + team.row] = inv;
+  BEGIN
+  if (team.first()) give_statistics(call, team.row, own);
 }
 
-// The sum along a row of h * x', h = dy * weight, x' = (x - mean) * inv.
+// The sum along a row of h * x'.
 DEV real products(const Call& call, const Team& team, const Layout& lies, const real* dy, const real* x, Statistics own) {
-  return team.sum(lies.n, [&](long long i) {
-    const long long place = lies.at(i);
-    const real h = mul(dy[place], parameter(call, call.words[WEIGHT], lies.parameter(i), (real)1));
-    return mul(h, mul(sub(x[place], own.mean), own.inv));
-  });
+  return team.sum(lies.n, [&](long long i) { return mul(weighted(call, lies, dy, i), normal(x[lies.at(i)], own)); });
 }
 
 KERNEL(THREADS, 1) normalize_grad(PARAMETER Call call, Report) {
-  BEGIN(2)
+  BEGIN
   const real *const dy = at<const real>(call, 1), n = number(lies.n, (real)0);
-  auto weighted = [&](long long i, long long place) {
-    return mul(dy[place], parameter(call, call.words[WEIGHT], lies.parameter(i), (real)1));
-  };
   real total = (real)0;
-  if (call.words[CENTRED]) total = team.sum(lies.n, [&](long long i) { return weighted(i, lies.at(i)); });
+  if (call.words[CENTRED]) total = team.sum(lies.n, [&](long long i) { return weighted(call, lies, dy, i); });
   const real mean_h = div(total, n), mean_p = div(products(call, team, lies, dy, x, own), n);
   if (!team.here) return;
   real* const out = at<real>(call, 0);
   team.each(lies.n, [&](long long i) {
-    const long long place = lies.at(i);
-    const real own_share = mul(mul(sub(x[place], mean), inv), mean_p);
-    out[place] = mul(sub(sub(weighted(i, place), mean_h), own_share), inv);
+    out[lies.at(i)] = slope(weighted(call, lies, dy, i), x[lies.at(i)], own, mean_h, mean_p);
   });
 }
 
 KERNEL(THREADS, 1) normalize_weight_grad(PARAMETER Call call, Report) {
-  BEGIN(2)
+  BEGIN
   const real total = products(call, team, lies, at<const real>(call, 1), x, own);
   if (team.first()) at<real>(call, 0)[team.row] = total;
 }
+
+#if GROUPS == 1
+// The same of few and long rows: a thread block has one block of 4096 elements of a row. Each launch leaves sums of blocks,
+// which the next ones add from left to right.
+enum { SUMS = 4 };  // position of the address
+enum { MEANS, WEIGHTED, SQUARES, PRODUCTS };
+
+struct Part {
+  long long blocks, row, block;
+  METHOD Part(const Call& call)
+      : blocks((call.words[SEGMENTS] * call.words[LENGTH] + ROW_BLOCK - 1) / ROW_BLOCK), row(blockIdx.x / blocks),
+        block(blockIdx.x % blocks) {}
+  METHOD real* sums(const Call& call, int kind) const {
+    return at<real>(call, SUMS) + (kind * call.words[ROWS] + row) * blocks;
+  }
+  METHOD real whole(const Call& call, int kind) const {
+    const real* const parts = sums(call, kind);
+    real total = (real)0;
+#pragma unroll 16
+    for (long long b = 0; b < blocks; b++) total = add(total, parts[b]);
+    return total;
+  }
+  METHOD Statistics statistics(const Call& call, real n) const {
+    return statistics_of(call, mean(call, n), whole(call, SQUARES), n);
+  }
+  METHOD real mean(const Call& call, real n) const {
+    return call.words[CENTRED] ? div(whole(call, MEANS), n) : (real)0;
+  }
+  // The sum of the block, and where it goes.
+  template <class Term> METHOD void sum(const Call& call, const Layout& lies, int kind, real* memory, const Term& term) const {
+    const Team team(1ll << 62, memory);
+    const long long start = block * ROW_BLOCK;
+    const real total = team.sum(ROW_BLOCK, lies.n - start, [&](long long i) { return term(start + i); });
+    if (team.first()) sums(call, kind)[block] = total;
+  }
+  template <class Action> METHOD void each(const Layout& lies, const Action& action) const {
+    const long long start = block * ROW_BLOCK, stop = start + ROW_BLOCK < lies.n ? start + ROW_BLOCK : lies.n;
+#pragma unroll 4
+    for (long long i = start + threadIdx.x; i < stop; i += THREADS) action(i);
+  }
+};
+
+#define BEGIN_PART                                           \
+  const Part part(call);                                     \
+  const Layout lies(call, part.row);                         \
+  const real* const x = at<const real>(call, (int)call.words[X]); \
+  const real n = number(lies.n, (real)0);
+
+// Of x, and in a second layer of thread blocks of h.
+KERNEL(THREADS, 1) block_means(PARAMETER Call call, Report) {
+  DYNAMIC_SHARED(real, memory);
+  BEGIN_PART
+  if (blockIdx.z == 0)
+    part.sum(call, lies, MEANS, memory, [&](long long i) { return x[lies.at(i)]; });
+  else
+    part.sum(call, lies, WEIGHTED, memory, [&](long long i) { return weighted(call, lies, at<const real>(call, 1), i); });
+}
+
+KERNEL(THREADS, 1) block_squares(PARAMETER Call call, Report) {
+  DYNAMIC_SHARED(real, memory);
+  BEGIN_PART
+  const real mean = part.mean(call, n);
+  part.sum(call, lies, SQUARES, memory, [&](long long i) { return squared(x[lies.at(i)], mean); });
+}
+
+KERNEL(THREADS, 1) block_products(PARAMETER Call call, Report) {
+  DYNAMIC_SHARED(real, memory);
+  BEGIN_PART
+  const Statistics own = part.statistics(call, n);
+  const real* const dy = at<const real>(call, 1);
+  part.sum(call, lies, PRODUCTS, memory, [&](long long i) {
+    return mul(weighted(call, lies, dy, i), normal(x[lies.at(i)], own));
+  });
+}
+
+KERNEL(THREADS, 1) normalize_blocks(PARAMETER Call call, Report) {
+  BEGIN_PART
+  const Statistics own = part.statistics(call, n);
+  real* const out = at<real>(call, 0);
+  part.each(lies, [&](long long i) { out[lies.at(i)] = scaled(call, x[lies.at(i)], own, lies.parameter(i)); });
+}
+
+KERNEL(THREADS, 1) normalize_grad_blocks(PARAMETER Call call, Report) {
+  BEGIN_PART
+  const Statistics own = part.statistics(call, n);
+  const real mean_h = div(call.words[CENTRED] ? part.whole(call, WEIGHTED) : (real)0, n);
+  const real mean_p = div(part.whole(call, PRODUCTS), n);
+  const real* const dy = at<const real>(call, 1);
+  real* const out = at<real>(call, 0);
+  part.each(lies, [&](long long i) {
+    out[lies.at(i)] = slope(weighted(call, lies, dy, i), x[lies.at(i)], own, mean_h, mean_p);
+  });
+}
+
+// Of a row, whose first block does it.
+KERNEL(THREADS, 1) row_statistics_blocks(PARAMETER Call call, Report) {
+  BEGIN_PART
+  if (part.block == 0 && threadIdx.x == 0) give_statistics(call, part.row, part.statistics(call, n));
+}
+
+KERNEL(THREADS, 1) normalize_weight_grad_blocks(PARAMETER Call call, Report) {
+  BEGIN_PART
+  if (part.block == 0 && threadIdx.x == 0) at<real>(call, 0)[part.row] = part.whole(call, PRODUCTS);
+}
+#endif
 
 #ifndef __CUDACC__
 HOST_ENTRY(normalize)
 HOST_ENTRY(row_statistics)
 HOST_ENTRY(normalize_grad)
 HOST_ENTRY(normalize_weight_grad)
+#if GROUPS == 1
+HOST_ENTRY(block_means)
+HOST_ENTRY(block_squares)
+HOST_ENTRY(block_products)
+HOST_ENTRY(normalize_blocks)
+HOST_ENTRY(normalize_grad_blocks)
+HOST_ENTRY(row_statistics_blocks)
+HOST_ENTRY(normalize_weight_grad_blocks)
+#endif
 #endif

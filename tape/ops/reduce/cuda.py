@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ...numerics.cuda.columns import column_launches
-from ...numerics.cuda.rows import ROW_BLOCK, ROWS_AT_ONCE, row_launches
+from ...numerics.cuda.rows import ROW_BLOCK, block_launches, row_launches
 from ...numerics.cuda.tiles import PROCESSORS
 from ...numerics.cuda.written import REALS, SCRATCH, CudaForm, Launch, Words, blocks_of, written
 
@@ -53,8 +53,8 @@ def _sum_form(arrays: int, term: int, finish: int, *, one_row: bool = False) -> 
         if rows == 0:
             return ()
         defines = (("REAL", REALS[size]), ("GROUPS", 1))
-        teams, threads = blocks_of(rows * blocks_of(n, ROW_BLOCK), ROWS_AT_ONCE), 16 * ROWS_AT_ONCE
-        sums = Launch(SOURCE, "sum_blocks", defines, (teams, 1, 1), (threads, 1, 1), 0, pointers, own)
+        teams = (rows * blocks_of(n, ROW_BLOCK), 1)
+        (sums,) = block_launches(SOURCE, "sum_blocks", size, teams, ROW_BLOCK, pointers, own)
         total = Launch(SOURCE, "add_blocks", defines, (blocks_of(rows, 32), 1, 1), (32, 1, 1), 0, pointers, own)
         return sums, total
 

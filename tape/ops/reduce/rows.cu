@@ -50,7 +50,7 @@ KERNEL(THREADS, 1) sum_rows(PARAMETER Call call, Report) {
 }
 
 #if GROUPS == 1
-// The same of few and long rows: first the sum of each block of 4096, for which a team has a "row" of its own.
+// The same of few and long rows: first the sum of each block of 4096, which is a "row" of its own.
 KERNEL(THREADS, 1) sum_blocks(PARAMETER Call call, Report) {
   DYNAMIC_SHARED(real, memory);
   const long long n = LENGTH, blocks = (n + ROW_BLOCK - 1) / ROW_BLOCK;

@@ -7,7 +7,7 @@ import pytest
 from dgrr.runtime.optim import kernels as optimizers
 from dgrr.tape.numerics.cuda import nvrtc
 from dgrr.tape.numerics.cuda.columns import WARPS
-from dgrr.tape.numerics.cuda.rows import GROUPS
+from dgrr.tape.numerics.cuda.rows import AT_A_TIME
 from dgrr.tape.numerics.cuda.tiles import TILES, Tile
 from dgrr.tape.numerics.cuda.written import REALS
 from dgrr.tape.numerics.engine.kernel import KERNELS
@@ -82,14 +82,14 @@ def programs() -> list[Program]:
     found += [(s, (("REAL", r),), 0) for s in (cuda_products.SOURCE, cuda_convolutions.SOURCE) for r in REALS.values()]
     columns = (cuda_rows.COLUMNS, cuda_norms.COLUMNS)
     found += [(s, (("REAL", r), ("WARPS", w)), 0) for s in columns for r in REALS.values() for w in (1, WARPS)]
-    found += [(cuda_norms.SOURCE, (("REAL", r), ("GROUPS", g)), 0) for r in REALS.values() for g in (1, GROUPS)]
+    found += [(cuda_norms.SOURCE, (("REAL", r), ("GROUPS", g)), 0) for r in REALS.values() for g in (0, 1, AT_A_TIME[4])]
     return found
 
 
 def row_programs() -> list[tuple[str, tuple[tuple[str, int | str], ...]]]:
     """Programs with exp and log, whose fused operations stand in both headers as often as they are inlined."""
     sources = (cuda_rows.SOURCE, cuda_attention.SOURCE)
-    return [(s, (("REAL", r), ("GROUPS", g))) for s in sources for r in REALS.values() for g in (1, GROUPS)]
+    return [(s, (("REAL", r), ("GROUPS", g))) for s in sources for r in REALS.values() for g in (0, 1, AT_A_TIME[4])]
 
 
 def ptx(program: Program, architecture: str) -> str:

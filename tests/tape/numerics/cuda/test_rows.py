@@ -13,6 +13,7 @@ from dgrr.tape.numerics.cuda.rows import ROW_BLOCK
 from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.numerics.engine.launch import Words, launch
 from dgrr.tape.ops import cuda_forms
+from dgrr.tape.ops.norm import cuda as cuda_norms
 from dgrr.tape.ops.reduce import cuda as cuda_rows
 
 from .host import KINDS, NO_FAULT, OP, PACKAGE, Host, enumerators, needs_cuda, output, values, wrong
@@ -20,9 +21,9 @@ from .mutation import is_found, mutated
 
 pytestmark = needs_cuda
 FLOATS = tuple(map(np.dtype, (np.float32, np.float64)))
-SIZES = ((1, 1), (3, 10), (9, 33), (2, ROW_BLOCK + 900))
-"""Rows and their lengths: less than the lanes, not a whole number of them, more rows than a block of threads has, and
-rows of more than one block."""
+SIZES = ((1, 1), (3, 10), (9, 33), (3, 300), (2, ROW_BLOCK + 900))
+"""Rows and their lengths: less than the lanes, not a whole number of them, more rows than a block of threads has, rows
+that have a block of threads each, and rows of more than one block of terms."""
 
 
 def wrong_bits(
@@ -103,7 +104,7 @@ def columns(host: Host, dtype: Any, size: tuple[int, int], kind: str) -> Iterato
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_every_kernel_has_the_bits_of_the_cpu(host: Host, dtype: Any, family: Any) -> None:
     for i, size in enumerate(SIZES):
-        for kind in (KINDS[i], "special") if size[1] < ROW_BLOCK else ("wide",):
+        for kind in (KINDS[i % len(KINDS)], "special") if size[1] < ROW_BLOCK else ("wide",):
             found = dict(family(host, dtype, size, kind))
             assert not any(found.values()), (size, kind, found)
 
@@ -119,6 +120,19 @@ def test_many_rows_of_more_than_a_block(host: Host, monkeypatch: pytest.MonkeyPa
     x = values(np.random.default_rng(0), (3, ROW_BLOCK + 5), "wide", FLOATS[0])
     assert len(cuda_forms.FORMS["mean_rows"].launches(FLOATS[0], x.shape)) == 1
     assert not wrong_bits(host, "mean_rows", x.shape, [(3,)], [x])
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_long_rows_are_normalised_by_their_blocks_or_alone(
+    host: Host, dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, size, form = np.random.default_rng(0), (2, 3 * ROW_BLOCK + 5), cuda_forms.FORMS["normalize_grad"]
+    (x, dy), weight = values(rng, (2, *size), "wide", dtype), values(rng, size[1:], "wide", dtype)
+    words = (*layouts(*size)["a layer"], 3, 1, 1e-5)
+    for processors, launches in ((1, 4), (0, 1)):
+        monkeypatch.setattr(cuda_norms, "PROCESSORS", processors)
+        assert len(form.launches(np.dtype(dtype), tuple(Words(*words).values.tolist()))) == launches
+        assert not wrong_bits(host, "normalize_grad", words, [size], [dy, x, weight])
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -163,7 +177,8 @@ MUTANTS = {
     "lanes in another order": ("rows.cuh", "h = LANES / 2; h; h /= 2) mine", "h = 1; h < LANES; h *= 2) mine"),
     "eight lanes": ("rows.cuh", "LANES = 16", "LANES = 8"),
     "blocks of 8192": ("rows.cuh", "ROW_BLOCK = 4096", "ROW_BLOCK = 8192"),
-    "one barrier less": ("rows.cuh", "sums[group] = mine;\n        __syncthreads();", "sums[group] = mine;"),
+    "one barrier less": ("rows.cuh", "term(i); });\n      __syncthreads();", "term(i); });"),
+    "no barrier behind the sums": ("rows.cuh", "(stop - start));\n      __syncthreads();", "(stop - start));"),
     "blocks from the right": ("rows.cuh", "total = add(total, sums[g]);", "total = add(total, sums[GROUPS - 1 - g]);"),
     "a block of rows after the next": (
         "columns.cuh",

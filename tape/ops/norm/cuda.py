@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...numerics.cuda.columns import column_launches
+from ...numerics.cuda.columns import column_launch, column_launches, sums_bytes
 from ...numerics.cuda.rows import ROW_BLOCK, block_launches, row_launches
 from ...numerics.cuda.tiles import PROCESSORS
 from ...numerics.cuda.written import SCRATCH, CudaForm, Launch, Words, blocks_of, written
@@ -62,20 +62,27 @@ def _form(name: str) -> CudaForm:
     return CudaForm(launches, scratch)
 
 
-COLUMN_INPUTS = {"inverse_deviations": 2, "column_weight_grad": 3, "column_slopes": 4}
-"""The kernels of columns, likewise."""
+def _sums_down(name: str, arrays: int) -> CudaForm:
+    """Sums down columns, of which the CPU's words are rows, columns and what is added below the root."""
 
-
-def _column_form(name: str, inputs: int) -> CudaForm:
     def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
-        rows, columns, *rest = words[:3]
-        weight = words[2] if name == "column_slopes" else 0
-        pointers = tuple(range(max(inputs, weight) + 1))
-        own = (rows, columns, *rest)
-        return column_launches(COLUMNS, name, dtype.itemsize, (1, rows, columns), pointers, own)
+        rows, columns, *eps = words[: 2 + (name == "inverse_deviations")]
+        return column_launches(COLUMNS, name, dtype.itemsize, (1, rows, columns), arrays, (len(eps), *eps))
 
-    return CudaForm(launches, lambda dtype, words: 0)
+    return CudaForm(launches, lambda dtype, words: sums_bytes(dtype.itemsize, (1, words[0], words[1])))
+
+
+def _column_slopes(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
+    rows, columns, weight = words[:3]
+    if columns * rows == 0:
+        return ()
+    given = (dtype.itemsize, (1, rows, columns), 6 if weight else 5, (weight,))
+    return column_launch(COLUMNS, "slope_chains", *given, layers=2), column_launch(COLUMNS, "column_slopes", *given)
 
 
 written.update({name: _form(name) for name in INPUTS})
-written.update({name: _column_form(name, inputs) for name, inputs in COLUMN_INPUTS.items()})
+written["inverse_deviations"] = _sums_down("inverse_deviations", 3)
+written["column_weight_grad"] = _sums_down("column_weight_grad", 4)
+written["column_slopes"] = CudaForm(
+    _column_slopes, lambda dtype, words: sums_bytes(dtype.itemsize, (1, words[0], words[1]), kinds=2)
+)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...numerics.cuda.columns import column_launches
+from ...numerics.cuda.columns import column_launches, sums_bytes
 from ...numerics.cuda.rows import ROW_BLOCK, block_launches, row_launches
 from ...numerics.cuda.tiles import PROCESSORS
 from ...numerics.cuda.written import REALS, SCRATCH, CudaForm, Launch, Words, blocks_of, written
@@ -65,16 +65,20 @@ def _sum_form(arrays: int, term: int, finish: int, *, one_row: bool = False) -> 
     return CudaForm(launches, scratch)
 
 
-def _column_form(name: str) -> CudaForm:
+def _column_form(mean: int) -> CudaForm:
     def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
         outer, rows, columns = words[:3]
-        return column_launches(COLUMNS, name, dtype.itemsize, (outer, rows, columns), (0, 1), words[:3])
+        return column_launches(COLUMNS, "sum_columns", dtype.itemsize, (outer, rows, columns), 2, (mean,))
 
-    return CudaForm(launches, lambda dtype, words: 0)
+    def scratch(dtype: np.dtype[Any], words: Words) -> int:
+        outer, rows, columns = words[:3]
+        return sums_bytes(dtype.itemsize, (outer, rows, columns))
+
+    return CudaForm(launches, scratch)
 
 
 written.update({name: _form(name, arrays) for name, arrays in ARRAYS.items()})
-written.update({name: _column_form(name) for name in ("sum_columns", "mean_columns")})
+written["sum_columns"], written["mean_columns"] = _column_form(0), _column_form(1)
 written["sum_rows"] = _sum_form(2, PLAIN, AS_IT_IS)
 written["mean_rows"] = _sum_form(2, PLAIN, OVER_N)
 written["mean_squared_difference"] = _sum_form(3, DIFFERENCES, OVER_N, one_row=True)

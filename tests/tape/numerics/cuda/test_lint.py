@@ -6,7 +6,6 @@ import pytest
 
 from dgrr.runtime.optim import kernels as optimizers
 from dgrr.tape.numerics.cuda import nvrtc
-from dgrr.tape.numerics.cuda.columns import WARPS
 from dgrr.tape.numerics.cuda.rows import AT_A_TIME
 from dgrr.tape.numerics.cuda.tiles import TILES, Tile
 from dgrr.tape.numerics.cuda.written import REALS
@@ -20,6 +19,9 @@ from dgrr.tape.ops.reduce import cuda as cuda_rows
 
 from . import lint
 from .host import needs_cuda
+
+GROUPS = (0, 1, *AT_A_TIME.values())
+"""How a row may be shared among threads."""
 
 REFUSED = """
 add.f32 a, b, c; | add.rn.ftz.f32 a, b, c; | fma.rz.f32 a, b, c, d; | mul.f64 a, b, c; | div.full.f32 a, b, c;
@@ -81,15 +83,15 @@ def programs() -> list[Program]:
             found.append((cuda_convolutions.SOURCE, (*tile.defines(size), *modes), fma_of(tile)))
     found += [(s, (("REAL", r),), 0) for s in (cuda_products.SOURCE, cuda_convolutions.SOURCE) for r in REALS.values()]
     columns = (cuda_rows.COLUMNS, cuda_norms.COLUMNS)
-    found += [(s, (("REAL", r), ("WARPS", w)), 0) for s in columns for r in REALS.values() for w in (1, WARPS)]
-    found += [(cuda_norms.SOURCE, (("REAL", r), ("GROUPS", g)), 0) for r in REALS.values() for g in (0, 1, AT_A_TIME[4])]
+    found += [(s, (("REAL", r),), 0) for s in columns for r in REALS.values()]
+    found += [(cuda_norms.SOURCE, (("REAL", r), ("GROUPS", g)), 0) for r in REALS.values() for g in GROUPS]
     return found
 
 
 def row_programs() -> list[tuple[str, tuple[tuple[str, int | str], ...]]]:
     """Programs with exp and log, whose fused operations stand in both headers as often as they are inlined."""
     sources = (cuda_rows.SOURCE, cuda_attention.SOURCE)
-    return [(s, (("REAL", r), ("GROUPS", g))) for s in sources for r in REALS.values() for g in (0, 1, AT_A_TIME[4])]
+    return [(s, (("REAL", r), ("GROUPS", g))) for s in sources for r in REALS.values() for g in GROUPS]
 
 
 def ptx(program: Program, architecture: str) -> str:

@@ -129,7 +129,7 @@ def test_long_rows_are_normalised_by_their_blocks_or_alone(
     rng, size, form = np.random.default_rng(0), (2, 3 * ROW_BLOCK + 5), cuda_forms.FORMS["normalize_grad"]
     (x, dy), weight = values(rng, (2, *size), "wide", dtype), values(rng, size[1:], "wide", dtype)
     words = (*layouts(*size)["a layer"], 3, 1, 1e-5)
-    for processors, launches in ((1, 4), (0, 1)):
+    for processors, launches in ((2, 4), (0, 1)):
         monkeypatch.setattr(cuda_norms, "PROCESSORS", processors)
         assert len(form.launches(np.dtype(dtype), tuple(Words(*words).values.tolist()))) == launches
         assert not wrong_bits(host, "normalize_grad", words, [size], [dy, x, weight])
@@ -180,13 +180,13 @@ MUTANTS = {
     "one barrier less": ("rows.cuh", "term(i); });\n      __syncthreads();", "term(i); });"),
     "no barrier behind the sums": ("rows.cuh", "(stop - start));\n      __syncthreads();", "(stop - start));"),
     "blocks from the right": ("rows.cuh", "total = add(total, sums[g]);", "total = add(total, sums[GROUPS - 1 - g]);"),
-    "a block of rows after the next": (
+    "blocks of rows from below": (
         "columns.cuh",
-        "start = round + warp * CHAIN,",
-        "start = round + (WARPS - 1 - warp) * CHAIN,",
+        "total = add(total, parts[b * all]);\n  finish",
+        "total = add(total, parts[(blocks - 1 - b) * all]);\n  finish",
     ),
     "columns in blocks of 512": ("columns.cuh", "CHAIN = 256", "CHAIN = 512"),
-    "no barrier behind the columns' sums": ("columns.cuh", "= chain;\n      __syncthreads();", "= chain;"),
+    "no barrier before the chain": ("columns.cuh", "= term(r);\n    __syncthreads();", "= term(r);"),
     "another tree in exp": ("elementary.cuh", "float v19 = add(v18, v15);", "float v19 = add(v17, add(v6, v15));"),
 }  # fmt: skip
 
@@ -194,7 +194,7 @@ MUTANTS = {
 def some_rows(host: Host) -> int:
     """Wrong elements of a softmax, of one block and of more."""
     rng, found = np.random.default_rng(0), 0
-    for size in SIZES[2:]:
+    for size in (*SIZES[2:4], (8, ROW_BLOCK + 900)):
         found += wrong_bits(host, "softmax", size, [size], [values(rng, size, "normal", FLOATS[0])])
     return found
 

@@ -3,11 +3,12 @@
 from ..numerics.cuda.written import CudaForm, written
 from .attention import cuda as attention
 from .conv import cuda as conv
+from .indices import cuda as indices
 from .linear.cuda import products as linear
 from .norm import cuda as norm
 from .reduce import cuda as reduce
 
-FAMILIES = (attention, conv, linear, norm, reduce)
+FAMILIES = (attention, conv, indices, linear, norm, reduce)
 """The modules that fill `written` as they are imported."""
 
 FORMS: dict[str, CudaForm] = written

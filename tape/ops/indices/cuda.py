@@ -27,8 +27,8 @@ def _form(inside: int, base: int, indices: int, values: int) -> CudaForm:
         outer, n, inner, count = words[:4]
         if count + n >= LARGEST:
             raise OverflowError(
-                f"dgrr: rows added at indices on a CUDA device: expected fewer than 2^31 indices and rows together, got "
-                f"{count} and {n}; split the batch"
+                f"dgrr: rows added at indices on a CUDA device: expected fewer than 2^31 indices and rows together, "
+                f"got {count} and {n}; split the batch"
             )
         own, real = (outer, n, inner, count, inside, base, values, indices), ("REAL", REALS[dtype.itemsize])
 

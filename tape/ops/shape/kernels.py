@@ -4,44 +4,57 @@
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 from numba import njit
 
+from ...numerics.engine.code_for import GPU
 from ...numerics.engine.intrinsics import real, word
 from ...numerics.engine.kernel import kernel, share, vector
 from ...numerics.simd.operations import float_of
 
 
 @njit(inline="always")
-def _copy_columns(table, k, outer, n, place, pitch, part, parts):
-    """Array ``k``, of ``outer`` rows of ``n``, into the columns from ``place`` on; shares split the columns."""
-    start, mine = share(n, part, parts)
-    for o in range(outer):
-        out, x = vector(table, 0, o * pitch + place + start, mine), vector(table, k, o * n + start, mine)
-        for i in range(mine):
-            out[i] = x[i]
-
-
-@njit(inline="always")
-def _fill_columns(table, value, outer, n, place, pitch, part, parts):
-    start, mine = share(n, part, parts)
-    for o in range(outer):
-        vector(table, 0, o * pitch + place + start, mine)[:] = value
+def _copy(out, x):
+    for i in range(out.size):
+        out[i] = x[i]
 
 
 @njit(inline="always")
 def _pad(table, ints, part, parts, value):
-    outer, before, n, after = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
+    """Shares split the output, which is gone through in runs of borders and of rows of x."""
+    before, n, after = word(ints, 1), word(ints, 2), word(ints, 3)
     pitch = before + n + after
-    _fill_columns(table, value, outer, before, 0, pitch, part, parts)
-    _copy_columns(table, 1, outer, n, before, pitch, part, parts)
-    _fill_columns(table, value, outer, after, before + n, pitch, part, parts)
+    at, mine = share(word(ints, 0) * pitch, part, parts)
+    end, row = at + mine, at // max(pitch, 1)
+    column = at - row * pitch
+    while at < end:
+        inside = column - before
+        if 0 <= inside < n:
+            run = min(end - at, n - inside)
+            _copy(vector(table, 0, at, run), vector(table, 1, row * n + inside, run))
+        else:
+            run = min(end - at, (before if inside < 0 else pitch) - column)
+            vector(table, 0, at, run)[:] = value
+        at, column = at + run, column + run
+        if column == pitch:
+            row, column = row + 1, 0
     return 0
 
 
 @kernel
 def append(table, ints, part, parts):
-    """``out[o] = a[o], b[o]``; ints: outer, elements of a row of a, of b."""
-    outer, m, n = word(ints, 0), word(ints, 1), word(ints, 2)
-    _copy_columns(table, 1, outer, m, 0, m + n, part, parts)
-    _copy_columns(table, 2, outer, n, m, m + n, part, parts)
+    """``out[o] = a[o], b[o]``; ints: outer, elements of a row of a, of b; shares split the output."""
+    m, n = word(ints, 1), word(ints, 2)
+    at, mine = share(word(ints, 0) * (m + n), part, parts)
+    end, row = at + mine, at // max(m + n, 1)
+    column = at - row * (m + n)
+    while at < end:
+        if column < m:
+            run = min(end - at, m - column)
+            _copy(vector(table, 0, at, run), vector(table, 1, row * m + column, run))
+        else:
+            run = min(end - at, m + n - column)
+            _copy(vector(table, 0, at, run), vector(table, 2, row * n + column - m, run))
+        at, column = at + run, column + run
+        if column == m + n:
+            row, column = row + 1, 0
     return 0
 
 
@@ -59,14 +72,18 @@ def pad_whole(table, ints, part, parts):
 
 @kernel
 def repeat(table, ints, part, parts):
-    """``out[o, j] = x[o, positions[j]]``, rows of ``inner``; ints: outer, count, n, inner, the positions."""
+    """``out[o, j] = x[o, positions[j]]``, rows of ``inner``; ints: outer, count, n, inner, the positions.
+
+    Shares split the output.
+    """
     count, n, inner = word(ints, 1), word(ints, 2), word(ints, 3)
-    start, mine = share(word(ints, 0) * count, part, parts)
-    for row in range(start, start + mine):
-        position = row // count * n + word(ints, 4 + row % count)
-        out, x = vector(table, 0, row * inner, inner), vector(table, 1, position * inner, inner)
-        for i in range(inner):
-            out[i] = x[i]
+    at, mine = share(word(ints, 0) * count * inner, part, parts)
+    end, row = at + mine, at // max(inner, 1)
+    column = at - row * inner
+    while at < end:
+        position, run = row // count * n + word(ints, 4 + row % count), min(end - at, inner - column)
+        _copy(vector(table, 0, at, run), vector(table, 1, position * inner + column, run))
+        at, row, column = at + run, row + 1, 0
     return 0
 
 
@@ -88,9 +105,7 @@ def place_columns(table, ints, part, parts):
             vector(table, 0, at, n)[:] = real(table, 0.0)
         else:
             n = min(end - at, run - inside)
-            out, x = vector(table, 0, at, n), vector(table, 1, row * run + inside, n)
-            for i in range(n):
-                out[i] = x[i]
+            _copy(vector(table, 0, at, n), vector(table, 1, row * run + inside, n))
         at += n
     return 0
 
@@ -122,28 +137,53 @@ def join_columns(table, ints, part, parts):
     return 0
 
 
+@njit(inline="always")
+def _place_of(ints, element):
+    """Where an element of the block lies in the output of `place`."""
+    rank, position = word(ints, 2), word(ints, 1)
+    for axis in range(rank - 1, -1, -1):
+        length = word(ints, 3 + axis)
+        position += element % length * word(ints, 3 + rank + axis)
+        element //= length
+    return position
+
+
+@njit(inline="always")
+def _place_each(table, ints, part, parts):
+    """The elements of a share, each put where it lies: the rest is zero already."""
+    size = 1
+    for axis in range(word(ints, 2)):
+        size *= word(ints, 3 + axis)
+    start, mine = share(size, part, parts)
+    out, block = vector(table, 0, 0, word(ints, 0)), vector(table, 1, 0, size)
+    for element in range(start, start + mine):
+        out[_place_of(ints, element)] = block[element]
+    return 0
+
+
 @kernel
 def place(table, ints, part, parts):
     """Zeros with a block written at an offset with strides: the adjoint of slicing.
 
     ints: size of the output, offset, rank, the block's sizes, the strides in the output (in elements).
     """
+    if GPU:  # where a thread has an element, and the output is cleared before
+        return _place_each(table, ints, part, parts)
     _, mine = share(1, part, parts)
     if mine == 0:
         return 0
-    total, offset, rank = word(ints, 0), word(ints, 1), word(ints, 2)
-    out = vector(table, 0, 0, total)
+    rank = word(ints, 2)
+    out = vector(table, 0, 0, word(ints, 0))
     out[:] = real(table, 0.0)
     rows = 1
     for axis in range(rank - 1):
         rows *= word(ints, 3 + axis)
     n, stride = (word(ints, 2 + rank), word(ints, 2 + 2 * rank)) if rank else (1, 0)
-    for row in range(rows):
-        left, position, block = row, offset, vector(table, 1, row * n, n)
-        for axis in range(rank - 2, -1, -1):
-            length = word(ints, 3 + axis)
-            position += left % length * word(ints, 3 + rank + axis)
-            left //= length
+    for row in range(rows if n else 0):
+        position, block = _place_of(ints, row * n), vector(table, 1, row * n, n)
         for i in range(n):
             out[position + i * stride] = block[i]
     return 0
+
+
+place.cleared = True

@@ -9,7 +9,6 @@ An index counts from the end if it is negative, and one outside is refused; in `
 import numpy as np
 from numba import njit
 
-from ....numerics.engine.code_for import GPU
 from ....numerics.engine.intrinsics import real, word
 from ....numerics.engine.kernel import kernel, share, vector, vector_as
 
@@ -37,55 +36,42 @@ def _add(out, source):
         out[i] += source[i]
 
 
-ROW_GROUPS = 64
-"""Into at most how many groups a GPU deals the rows that are added to: a thread has one column of one group."""
-
-
 @njit(inline="always")
-def _share_of_rows(ints, part, parts):
-    """``(start, columns, group, groups)``: the columns of a share, and which of the rows, dealt into groups."""
-    n, inner = word(ints, 1), word(ints, 2)
-    if GPU:
-        groups = 1
-        while 2 * groups <= min(n, ROW_GROUPS):  # a power of two: a remainder is a mask
-            groups *= 2
-        item, mine = share(inner * groups, part, parts)
-        return item % max(1, inner), mine, item // max(1, inner), groups
-    start, mine = share(inner, part, parts)
-    return start, mine, 0, 1
+def _take(table, ints, part, parts, strict):
+    """Shares split the output, which is gone through in runs of rows of x; without ``strict`` a row may be none."""
+    outer, n, inner, count = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
+    indices = vector_as(table, INT64, 2, 0, count)
+    at, mine = share(outer * count * inner, part, parts)
+    end, row = at + mine, at // max(inner, 1)
+    column = at - row * inner
+    while at < end:
+        j, run = row % count, min(end - at, inner - column)
+        position = position_of(indices[j], n) if strict else indices[j]
+        out = vector(table, 0, at, run)
+        if 0 <= position < n:
+            _copy(out, vector(table, 1, (row // count * n + position) * inner + column, run))
+        elif strict:
+            return j + 1
+        else:
+            out[:] = real(table, 0.0)
+        at, row, column = at + run, row + 1, 0
+    return 0
 
 
 @kernel
 def take(table, ints, part, parts):
     """``out[o, j, :] = x[o, indices[j], :]``; arrays: out, x, indices; ints: outer, n, inner, count."""
-    outer, n, inner, count = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
-    indices = vector_as(table, INT64, 2, 0, count)
-    start, mine = share(count, part, parts)
-    for j in range(start, start + mine):
-        position = position_of(indices[j], n)
-        if position < 0:
-            return j + 1
-        for o in range(outer):
-            out = vector(table, 0, (o * count + j) * inner, inner)
-            _copy(out, vector(table, 1, (o * n + position) * inner, inner))
-    return 0
+    if word(ints, 0) * word(ints, 2) == 0:  # nothing to take: the indices are looked at all the same
+        for j in range(word(ints, 3)):
+            if position_of(vector_as(table, INT64, 2, j, 1)[0], word(ints, 1)) < 0:
+                return j + 1
+    return _take(table, ints, part, parts, True)
 
 
 @kernel
 def take_or_zero(table, ints, part, parts):
     """``out[o, j, :] = x[o, indices[j], :]``, +0 where there is no such row; arrays and ints of `take`."""
-    outer, n, inner, count = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
-    indices = vector_as(table, INT64, 2, 0, count)
-    start, mine = share(count, part, parts)
-    for j in range(start, start + mine):
-        position = indices[j]
-        for o in range(outer):
-            out = vector(table, 0, (o * count + j) * inner, inner)
-            if 0 <= position < n:
-                _copy(out, vector(table, 1, (o * n + position) * inner, inner))
-            else:
-                out[:] = real(table, 0.0)
-    return 0
+    return _take(table, ints, part, parts, False)
 
 
 @njit
@@ -93,13 +79,11 @@ def _add_rows(table, ints, part, parts, values, indices):
     """Add row j of array ``values`` to row ``indices[j]`` of the output, j ascending; shares split the rows."""
     outer, n, inner, count = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
     where = vector_as(table, INT64, indices, 0, count)
-    start, mine, group, groups = _share_of_rows(ints, part, parts)
+    start, mine = share(inner, part, parts)
     for j in range(count):
         position = position_of(where[j], n)
         if position < 0:
             return j + 1
-        if position & (groups - 1) != group:
-            continue
         for o in range(outer):
             out = vector(table, 0, (o * n + position) * inner + start, mine)
             _add(out, vector(table, values, (o * count + j) * inner + start, mine))
@@ -110,9 +94,9 @@ def _add_rows(table, ints, part, parts, values, indices):
 def scatter_add(table, ints, part, parts):
     """Zeros with row j of ``values`` added at ``indices[j]``, j ascending; arrays: out, values, indices."""
     outer, n, inner = word(ints, 0), word(ints, 1), word(ints, 2)
-    start, mine, group, groups = _share_of_rows(ints, part, parts)
+    start, mine = share(inner, part, parts)
     for o in range(outer):
-        for row in range(group, n, groups):
+        for row in range(n):
             vector(table, 0, (o * n + row) * inner + start, mine)[:] = real(table, 0.0)
     return _add_rows(table, ints, part, parts, 1, 2)
 
@@ -122,12 +106,12 @@ def scatter_add_inside(table, ints, part, parts):
     """`scatter_add` that leaves out the rows of ``values`` whose index lies outside 0 to n - 1."""
     outer, n, inner, count = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
     where = vector_as(table, INT64, 2, 0, count)
-    start, mine, group, groups = _share_of_rows(ints, part, parts)
+    start, mine = share(inner, part, parts)
     for o in range(outer):
-        for row in range(group, n, groups):
+        for row in range(n):
             vector(table, 0, (o * n + row) * inner + start, mine)[:] = real(table, 0.0)
     for j in range(count):
-        if 0 <= where[j] < n and where[j] & (groups - 1) == group:
+        if 0 <= where[j] < n:
             for o in range(outer):
                 _add(
                     vector(table, 0, (o * n + where[j]) * inner + start, mine),
@@ -140,9 +124,9 @@ def scatter_add_inside(table, ints, part, parts):
 def index_add(table, ints, part, parts):
     """``x`` with row j of ``values`` added at ``indices[j]``, j ascending; arrays: out, x, indices, values."""
     outer, n, inner = word(ints, 0), word(ints, 1), word(ints, 2)
-    start, mine, group, groups = _share_of_rows(ints, part, parts)
+    start, mine = share(inner, part, parts)
     for o in range(outer):
-        for row in range(group, n, groups):
+        for row in range(n):
             out = vector(table, 0, (o * n + row) * inner + start, mine)
             _copy(out, vector(table, 1, (o * n + row) * inner + start, mine))
     return _add_rows(table, ints, part, parts, 3, 2)

@@ -9,6 +9,16 @@ from ...numerics.cuda.written import REALS, SCRATCH, WORDS, CudaForm, Launch, Tr
 from .kernels import words as at
 
 SOURCE = "tape/ops/conv/convolutions.cu"
+DIRECT = "tape/ops/conv/direct.cu"
+
+FEW_OUTPUTS = 2
+"""Outputs of a group for which a tile is mostly empty."""
+
+FEW_TERMS = 1 << 22
+"""Products of all weight gradients that threads make faster by themselves than tiles do."""
+
+ALONE, ALONE_WEIGHTS = 256, (32, 128)
+"""Threads of a block that work alone: by outputs, and by weights, few or more."""
 
 OUT, INPUT, OPERAND, BIAS = range(4)
 """Positions of the table."""
@@ -40,7 +50,7 @@ WEIGHT_TILES = {
         "wide": Tile(128, 64, 16, 8, 8, 4, 1, 3, 3),
         "square": Tile(64, 64, 16, 8, 4, 4, 2, 3, 4),
         "middle": Tile(64, 32, 16, 4, 4, 4, 1, 3, 4),
-        "narrow": Tile(128, 16, 16, 8, 4, 8, 1, 3, 6),
+        "narrow": Tile(64, 16, 16, 4, 2, 8, 2, 4, 6),
     },
     8: {
         "wide": Tile(128, 64, 8, 8, 8, 4, 1, 3, 2),
@@ -98,6 +108,36 @@ def _middle(words: Words) -> int:
     return int(words[at.MIDDLE_TAPS] * words[at.MIDDLE] != 1 or words[words[at.MIDDLE_TABLE]] != 0)
 
 
+def _is_direct(words: Words) -> bool:
+    return words[at.OUTPUTS] <= FEW_OUTPUTS
+
+
+def _direct(words: Words, size: int, pointers: Words) -> Launch:
+    """The launch of a convolution with a thread for each output."""
+    positions = blocks_of(words[at.SAMPLES] * words[at.RESULTS], ALONE)
+    units = words[at.GROUPS] * words[at.CLASSES] * words[at.OUTPUTS] * positions
+    return _alone("convolve_direct", size, words, (units, 1, 1), ALONE, pointers, size)
+
+
+def _alone(
+    entry: str, size: int, words: Words, grid: Triple, threads: int, pointers: Words, beside: int, *more: str
+) -> Launch:
+    """A launch of direct.cu, with room for a block's places and as many numbers of some bytes beside."""
+    shared = BLOCK * (PLACE_BYTES * (1 + _middle(words)) + beside)
+    defines = (
+        ("REAL", REALS[size]),
+        ("THREADS", threads),
+        *((name, 1) for name in more),
+        ("MIDDLE_AXES", _middle(words)),
+    )
+    return Launch(DIRECT, entry, defines, grid, (threads, 1, 1), shared, pointers, ())
+
+
+def _is_direct_weights(words: Words) -> bool:
+    terms = words[at.SAMPLES] * words[at.RESULTS]
+    return _is_direct(words) or _weights(words) * terms <= FEW_TERMS
+
+
 def _require_32_bits(words: Words) -> None:
     if max(words[at.SAMPLES] * words[at.RESULTS], words[at.DEPTH], words[at.OUTPUTS]) >= 1 << 31:
         raise OverflowError(
@@ -108,14 +148,15 @@ def _require_32_bits(words: Words) -> None:
 
 def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
     """The launches of ``convolve``, whose weights were packed by the form of ``pack_weights``."""
-    size = dtype.itemsize
+    size, pointers = dtype.itemsize, (OUT, INPUT, OPERAND, BIAS if words[at.BIAS] else OUT, WORDS)
     tile = chosen(size, words)
     grid = _grid(words, tile)
     if grid == 0:
         return ()
     _require_32_bits(words)
+    if _is_direct(words):
+        return (_direct(words, size, pointers),)
     a = X_VECTOR if words[at.PADDED] % (VECTOR_BYTES // size) == 0 else X_FAST
-    pointers = (OUT, INPUT, OPERAND, BIAS if words[at.BIAS] else OUT, WORDS)
     return (_launch("convolve", size, tile, words, (grid, 1, 1), pointers, 0, a),)
 
 
@@ -130,10 +171,19 @@ def weight_launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
     tiles = words[at.GROUPS] * blocks_of(words[at.DEPTH], tile.bm) * blocks_of(words[at.OUTPUTS], tile.bn)
     grid = (tiles, 1, blocks_of(blocks, each) if each else 1)
     pointers = (OUT, INPUT, OPERAND, OUT, WORDS, SCRATCH)
+    fold = _each_element("fold", size, count, pointers, (count, blocks))
+    if blocks and _is_direct_weights(words):
+        return (_direct_weights(words, size, blocks, pointers), *(fold,) * (blocks > 1))
     main = _launch("convolve_weights", size, tile, words, grid, pointers, each, X_FAST)
-    if not each:
-        return (main,)
-    return (main, _each_element("fold", size, count, pointers, (count, blocks)))
+    return (main, fold) if each else (main,)
+
+
+def _direct_weights(words: Words, size: int, blocks: int, pointers: Words) -> Launch:
+    """The launch of weight gradients with a thread for each of them and each block of results."""
+    chains = words[at.DEPTH] * words[at.OUTPUTS]
+    threads = ALONE_WEIGHTS[chains > ALONE_WEIGHTS[0]]
+    grid = (words[at.GROUPS] * blocks_of(chains, threads), 1, blocks)
+    return _alone("convolve_weights_direct", size, words, grid, threads, pointers, 8, "WEIGHTS")
 
 
 def _weights(words: Words) -> int:
@@ -144,7 +194,7 @@ def weight_scratch(dtype: np.dtype[Any], words: Words) -> int:
     """Bytes for the sums of blocks of terms."""
     _, each = chosen_weights(dtype.itemsize, words)
     blocks = blocks_of(words[at.SAMPLES] * words[at.RESULTS], BLOCK)
-    return _weights(words) * blocks * dtype.itemsize if each else 0
+    return _weights(words) * blocks * dtype.itemsize if each or _is_direct_weights(words) else 0
 
 
 def _each_element(entry: str, size: int, count: int, pointers: Words, words: Words = ()) -> Launch:

@@ -9,12 +9,20 @@ from dgrr.tape.ops.conv.kernels import words
 from dgrr.tape.ops.conv.kernels.plan import ConvPlan, forward
 
 from .convolution_cases import SMALL, TILED, Conv, checked
-from .host import KINDS, PACKAGE, Host, enumerators, needs_cuda
+from .host import HEADERS, KINDS, Host, enumerators, needs_cuda
 
 pytestmark = needs_cuda
 FLOATS = tuple(map(np.dtype, (np.float32, np.float64)))
 
 
+@pytest.fixture
+def _in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few the outputs and terms are."""
+    monkeypatch.setattr(cuda_convolutions, "FEW_OUTPUTS", 0)
+    monkeypatch.setattr(cuda_convolutions, "FEW_TERMS", 0)
+
+
+@pytest.mark.usefixtures("_in_tiles")
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("i", range(len(SMALL)))
 def test_every_kernel_has_the_bits_of_the_cpu(host: Host, dtype: np.dtype, i: int) -> None:  # type: ignore[type-arg]
@@ -23,6 +31,22 @@ def test_every_kernel_has_the_bits_of_the_cpu(host: Host, dtype: np.dtype, i: in
         assert not any(found.values()), found
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("i", range(len(SMALL + TILED)))
+def test_threads_that_work_alone_have_the_bits_of_the_cpu(
+    host: Host,
+    dtype: np.dtype,
+    i: int,
+    monkeypatch: pytest.MonkeyPatch,  # type: ignore[type-arg]
+) -> None:
+    monkeypatch.setattr(cuda_convolutions, "FEW_OUTPUTS", 1000)
+    kinds = ("tiny", "wide") if i % 2 else ("special", "wide")
+    for kind in kinds:
+        found = dict(checked(host, (SMALL + TILED)[i], kind, dtype, bias=i % 2 == 0))
+        assert not any(found.values()), found
+
+
+@pytest.mark.usefixtures("_in_tiles")
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("i", range(len(TILED)))
 def test_every_tile_has_the_bits_of_the_cpu(
@@ -74,5 +98,5 @@ def test_a_batch_of_too_many_positions_is_refused() -> None:
 
 @pytest.mark.parametrize("first", ["SAMPLES", "WEIGHT_GROUPS", "LINES"])
 def test_the_words_have_the_positions_of_the_cpu(first: str) -> None:
-    for name, i in enumerators(PACKAGE / cuda_convolutions.SOURCE, first).items():
+    for name, i in enumerators(HEADERS / "places.cuh", first).items():
         assert getattr(words, name) == i, name

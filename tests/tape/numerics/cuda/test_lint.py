@@ -1,6 +1,7 @@
 """PTX of every written kernel, and what the lint refuses of PTX at all."""
 
 import re
+from itertools import product
 
 import pytest
 
@@ -13,6 +14,7 @@ from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.ops import cuda_forms
 from dgrr.tape.ops.attention import cuda as cuda_attention
 from dgrr.tape.ops.conv import cuda as cuda_convolutions
+from dgrr.tape.ops.indices import cuda as cuda_indices
 from dgrr.tape.ops.linear.cuda import products as cuda_products
 from dgrr.tape.ops.norm import cuda as cuda_norms
 from dgrr.tape.ops.reduce import cuda as cuda_rows
@@ -82,16 +84,22 @@ def programs() -> list[Program]:
             modes = (("WEIGHTS", i % 2), ("MIDDLE_AXES", i // 2))
             found.append((cuda_convolutions.SOURCE, (*tile.defines(size), *modes), fma_of(tile)))
     found += [(s, (("REAL", r),), 0) for s in (cuda_products.SOURCE, cuda_convolutions.SOURCE) for r in REALS.values()]
+    for r, one_block in product(REALS.values(), (0, 1)):
+        found.append((cuda_indices.SOURCE, (("REAL", r), ("ONE_BLOCK", one_block)), 0))
     columns = (cuda_rows.COLUMNS, cuda_norms.COLUMNS)
     found += [(s, (("REAL", r),), 0) for s in columns for r in REALS.values()]
     found += [(cuda_norms.SOURCE, (("REAL", r), ("GROUPS", g)), 0) for r in REALS.values() for g in GROUPS]
     return found
 
 
-def row_programs() -> list[tuple[str, tuple[tuple[str, int | str], ...]]]:
-    """Programs with exp and log, whose fused operations stand in both headers as often as they are inlined."""
+def loop_programs() -> list[tuple[str, tuple[tuple[str, int | str], ...]]]:
+    """Programs whose fused operations stand there as often as they are inlined and loops unrolled."""
     sources = (cuda_rows.SOURCE, cuda_attention.SOURCE)
-    return [(s, (("REAL", r), ("GROUPS", g))) for s in sources for r in REALS.values() for g in GROUPS]
+    found = list[tuple[str, tuple[tuple[str, int | str], ...]]]()
+    for r, middle, weights in product(REALS.values(), (0, 1), ((), (("WEIGHTS", 1),))):
+        sizes = (("REAL", r), ("THREADS", 128), ("MIDDLE_AXES", middle))
+        found.append((cuda_convolutions.DIRECT, (*sizes, *weights)))
+    return found + [(s, (("REAL", r), ("GROUPS", g))) for s in sources for r in REALS.values() for g in GROUPS]
 
 
 def ptx(program: Program, architecture: str) -> str:
@@ -108,8 +116,8 @@ def test_every_program_has_the_operations_that_are_written(i: int) -> None:
 
 
 @needs_cuda
-def test_rows_have_no_other_operations() -> None:
-    for source, defines in row_programs():
+def test_loops_have_no_other_operations() -> None:
+    for source, defines in loop_programs():
         text = nvrtc.compiled(source, defines, "compute_90").rstrip(b"\0").decode()
         assert lint.findings(text) == [] and lint.fused(text) > 0
 

@@ -33,6 +33,7 @@ TILES = {
         "low": Tile(32, 128, 16, 4, 8, 4, 2, 3, 4),
         "thin": Tile(16, 256, 16, 4, 8, 4, 4, 3, 4),
         "patch": Tile(32, 64, 16, 4, 4, 4, 2, 3, 4),
+        "square": Tile(32, 32, 32, 2, 2, 2, 1, 2, 4),
         "few": Tile(16, 32, 16, 2, 4, 4, 1, 3, 8),
     },
     8: {
@@ -40,6 +41,7 @@ TILES = {
         "low": Tile(32, 128, 8, 4, 8, 4, 2, 3, 3),
         "thin": Tile(16, 256, 8, 4, 8, 4, 4, 3, 3),
         "patch": Tile(32, 64, 16, 4, 4, 4, 2, 3, 4),
+        "square": Tile(32, 32, 16, 2, 2, 2, 1, 3, 4),
         "few": Tile(16, 32, 16, 2, 4, 4, 1, 3, 8),
     },
 }
@@ -48,7 +50,7 @@ TILES = {
 WEIGHT_TILES = {
     4: {
         "wide": Tile(128, 64, 16, 8, 8, 4, 1, 3, 3),
-        "square": Tile(64, 64, 16, 8, 4, 4, 2, 3, 4),
+        "square": Tile(64, 64, 16, 4, 4, 2, 1, 3, 3),
         "middle": Tile(64, 32, 16, 4, 4, 4, 1, 3, 4),
         "narrow": Tile(64, 16, 16, 4, 2, 8, 2, 4, 6),
     },
@@ -61,7 +63,7 @@ WEIGHT_TILES = {
 }
 """Tiles of weight gradients, terms by outputs, by bytes of an element."""
 
-SMALLER = {"tall": "flat", "flat": "patch", "low": "patch", "thin": "few", "patch": "few", "few": ""}
+SMALLER = {"tall": "flat", "flat": "patch", "low": "patch", "thin": "few", "patch": "square", "square": "", "few": ""}
 """What a tile gives way to where there are too few of it for a device."""
 
 
@@ -82,8 +84,10 @@ def chosen(size: int, words: Words) -> Tile:
 def chosen_weights(size: int, words: Words) -> tuple[Tile, int]:
     """The tile for weight gradients, and blocks of terms of a thread block; 0 if one has all of them."""
     outputs, terms = words[at.OUTPUTS], words[at.SAMPLES] * words[at.RESULTS]
-    name = "narrow" if outputs <= 16 else "middle" if outputs <= 32 else "square" if words[at.DEPTH] <= 64 else "wide"
-    tile, blocks = WEIGHT_TILES[size][name], blocks_of(terms, BLOCK)
+    blocks = blocks_of(terms, BLOCK)
+    wide = words[at.GROUPS] * blocks_of(words[at.DEPTH], 128) * blocks_of(outputs, 64) * blocks >= 8 * PROCESSORS
+    name = "narrow" if outputs <= 16 else "middle" if outputs <= 32 else "wide" if wide else "square"
+    tile = WEIGHT_TILES[size][name]
     tiles = words[at.GROUPS] * blocks_of(words[at.DEPTH], tile.bm) * blocks_of(outputs, tile.bn)
     if blocks <= 1 or tiles >= 4 * PROCESSORS:
         return tile, 0

@@ -11,7 +11,7 @@ from ....numerics.cuda.tiles import BLOCK, PROCESSORS, TILES, VECTOR_BYTES, Tile
 from ....numerics.cuda.written import Words, blocks_of
 from ..kernels import product as at
 
-SPEED = {"wide": 1.0, "tall": 0.96, "flat": 0.93, "split": 0.94, "thin": 0.9}
+SPEED = {"wide": 1.0, "tall": 0.96, "flat": 0.93, "split": 0.94, "thin": 0.9, "half": 0.85, "low": 0.75}
 """The large tiles, and how fast a multiprocessor is that is busy with each."""
 
 ENOUGH, ENOUGH_SPLIT = PROCESSORS * 7 // 8, PROCESSORS * 4 // 3
@@ -29,8 +29,8 @@ SUMS_BYTES = 1 << 30
 COPIED_BYTES = 1 << 28
 """The largest operand that is transposed before a product."""
 
-COPIED_ROWS = 512
-"""Rows of a product from which transposing its second operand is worth it."""
+COPIED_ROWS, COPIED_WORK = 512, 1 << 28
+"""Rows of a product, and multiplications, from which transposing its second operand is worth it."""
 
 
 class ChosenTile(NamedTuple):
@@ -92,7 +92,7 @@ def _transposed(itemsize: int, words: Words) -> bool:
     batch, m, n, k = words[: at.K + 1]
     along_k = words[at.B_ROW] == itemsize and words[at.B_COLUMN] != itemsize
     fits = batch == 1 and n % (VECTOR_BYTES // itemsize) == 0 and n * k * itemsize <= COPIED_BYTES
-    return along_k and fits and m >= COPIED_ROWS
+    return along_k and fits and m >= COPIED_ROWS and m * n * k >= COPIED_WORK
 
 
 def _small(itemsize: int, words: Words) -> str:

@@ -24,6 +24,7 @@ target triple = ""
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+declare void @llvm.assume(i1)
 {declared}
 define ptx_kernel void @{name}(ptr %table, i64 %words, i64 %parts, i64 %op, ptr %report, i64 %guarded) {{
   %thread = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
@@ -60,6 +61,7 @@ tell:
 end:
   ret void
 }}
+!0 = !{{}}
 """
 
 _DECLARED = "declare i32 @{}(ptr, ptr, ptr, i64, i64, i64)"
@@ -67,10 +69,14 @@ _RUN = "  store i64 0, ptr %result\n  call i32 @{}(ptr %result, ptr %error, ptr 
 
 
 class LinkCode(NamedTuple):
-    """A link of a chain: the symbol of its kernel, and each operand's place and bytes of an element, as in `Link`."""
+    """A link of a chain: the symbol of its kernel, and each operand's place and bytes of an element, as in `Link`.
+
+    ``counted`` says whether the kernel's first word is the number of elements.
+    """
 
     symbol: str
     operands: Sequence[tuple[int, int]]
+    counted: bool
 
 
 def kernel_entry(symbol: str) -> str:
@@ -93,10 +99,21 @@ def chain_entry(links: Sequence[LinkCode], locals: int) -> str:
             lines.append(f"  %slot{c}.{k} = getelementptr i64, ptr %table{c}, i64 {k}")
             lines.append(f"  store i64 %operand{c}.{k}, ptr %slot{c}.{k}")
         lines.append(f"  %at{c} = getelementptr i64, ptr %all, i64 {c}")
-        lines.append(f"  %words{c} = load i64, ptr %at{c}")
+        lines.append(f"  %words{c} = load i64, ptr %at{c}, !invariant.load !0")
+        lines += _there(c) if link.counted else []
         lines.append(_RUN.format(link.symbol, f"%table{c}", f"%words{c}"))
     lines.append("  %status = add i64 0, 0")  # links are elementwise: none can fail
     return _around(list(dict.fromkeys(link.symbol for link in links)), "\n".join(lines))
+
+
+def _there(c: int) -> list[str]:
+    """That a link has the thread's element, as every part of a chain has one: else every link would ask first."""
+    return [
+        f"  %count{c} = inttoptr i64 %words{c} to ptr",
+        f"  %size{c} = load i64, ptr %count{c}",
+        f"  %there{c} = icmp sgt i64 %size{c}, %part",
+        f"  call void @llvm.assume(i1 %there{c})",
+    ]
 
 
 def _operand(name: str, place: int, itemsize: int) -> list[str]:
@@ -104,7 +121,7 @@ def _operand(name: str, place: int, itemsize: int) -> list[str]:
     if place >= 0:
         return [
             f"  %from{name} = getelementptr i64, ptr %table, i64 {place}",
-            f"  %operand{name} = load i64, ptr %from{name}",
+            f"  %operand{name} = load i64, ptr %from{name}, !invariant.load !0",
         ]
     return [
         f"  %own{name} = ptrtoint ptr %local{-1 - place} to i64",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from ..basic.copy import copy
 from ..engine.kernel import NUMBA_TYPES, Kernel
 from ..engine.numba_internals import callback, llvm_code
 from .entry import LinkCode, chain_entry, kernel_entry
@@ -24,7 +25,7 @@ def kernel_modules(kernel: Kernel, dtype: np.dtype[Any]) -> list[str]:
 def chain_modules(links: Links, locals: int) -> list[str]:
     """The same of a chain, which becomes one kernel."""
     codes = {(kernel, dtype): _code(kernel, dtype) for kernel, dtype, _ in links}
-    entry = chain_entry([LinkCode(codes[k, d][1], operands) for k, d, operands in links], locals)
+    entry = chain_entry([LinkCode(codes[k, d][1], operands, k is not copy) for k, d, operands in links], locals)
     return [*(text for text, _ in codes.values()), entry]
 
 

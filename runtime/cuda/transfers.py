@@ -52,20 +52,21 @@ class RunAnswer:
         self._memory = gpu.allocate(8)
         self.device = self._memory.address
         """Where kernels report on the GPU."""
-        self._reset()
+        self.reset()
         self._pinned = gpu.pinned(aligned(8) + (0 if loss is None else loss[1]))
         self._word = self._pinned[:8].view(np.uint64)
         self.loss = self._pinned[aligned(8) :]
         """The bytes of the loss on the host."""
 
-    def _reset(self) -> None:
+    def reset(self) -> None:
+        """Forget what is reported."""
         self._gpu.upload(self.device, np.array([NO_FAULT], np.uint64))
 
     def report(self) -> int:
         """The report of the last run; the next begins without one."""
         found = int(self._word[0])
         if found != NO_FAULT:
-            self._reset()
+            self.reset()
         return found
 
     def copies(self) -> list[tuple[Copy, list[Touch]]]:

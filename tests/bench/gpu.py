@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from engines.dgrr_models import loss_fn_of, renamed
-from engines.larger import NETWORKS
+from engines.larger import NETWORKS, Net
 from engines.models import LEARNING_RATE, Batch, Model, Transformer
 from rich.console import Console
 from rich.table import Table
@@ -120,7 +120,7 @@ def steps(models: dict[str, Model], engines: list[str], seconds: float) -> Itera
     for name, model in models.items():
         found: dict[str, float | str] = {}
         for engine in engines:
-            if "compiled" in engine and name not in COMPILED:
+            if ("compiled" in engine and name not in COMPILED) or (engine == "jax" and isinstance(model, Net)):
                 continue
             try:
                 found[engine] = microseconds(ENGINES[engine](model), model.batches(), seconds)

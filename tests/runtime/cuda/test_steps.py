@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dgrr.runtime.captured.profile as profile_module
+import dgrr.runtime.cuda.measure as measure
 from dgrr.runtime import SGD, Adam, AdamW, CapturedStep, Trainer, capture
 from dgrr.runtime.data import digits
 from dgrr.tape import BoundsError, DomainError, NonFiniteError, nn, ops
@@ -196,3 +198,19 @@ def test_what_is_refused() -> None:
         Trainer(mlp_loss, MLP.init(seed=0), Adam(1e-2), device="cuda", mode="eager")
     with pytest.raises(DomainError, match=r"got warmup=2"):
         Trainer(mlp_loss, MLP.init(seed=0), Adam(1e-2), device="cuda", warmup=2)
+
+
+def test_a_profile_says_where_the_time_of_a_gpu_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profile_module, "REPEATS", 1)
+    monkeypatch.setattr(measure, "limits", lambda gpu: (2e9, 1e9))
+    (batch,) = image_batches(1)
+    params = MLP.init(0)
+    step = capture(mlp_loss, params, Adam(0.01), batch, device="cuda")
+    before = step.digest
+    found = step.profile(batch)
+    assert (found.peak, found.bandwidth) == (2e9, 1e9)
+    plan = step.profile(batch).calls
+    assert [call.kernel for call in plan] == [call.kernel for call in found.calls]
+    assert {"normalize", "cross_entropy_rows_with_grad"} <= {call.kernel for call in found.calls}
+    assert all(call.seconds > 0 for call in found.calls if call.nbytes)
+    assert step.digest == before

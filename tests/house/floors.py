@@ -85,7 +85,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["activation", "inverse", "pow"],
     ],
     "tape/ops/indices": [
-        ["kernels", "reference"],
+        ["cuda", "kernels", "reference"],
         ["take"],
         ["along", "take_or_zero"],
     ],
@@ -199,7 +199,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["forward"],
     ],
     "runtime/lower": [
-        ["arena", "array_layout"],
+        ["arena", "array_layout", "limits"],
         ["program"],
         ["lower", "passes", "plan"],
         ["bind", "compile"],

@@ -128,12 +128,8 @@ def _alone(
 ) -> Launch:
     """A launch of direct.cu, with room for a block's places and as many numbers of some bytes beside."""
     shared = BLOCK * (PLACE_BYTES * (1 + _middle(words)) + beside)
-    defines = (
-        ("REAL", REALS[size]),
-        ("THREADS", threads),
-        *((name, 1) for name in more),
-        ("MIDDLE_AXES", _middle(words)),
-    )
+    sizes: list[tuple[str, int | str]] = [("REAL", REALS[size]), ("THREADS", threads), ("MIDDLE_AXES", _middle(words))]
+    defines = tuple(sizes + [(name, 1) for name in more])
     return Launch(DIRECT, entry, defines, grid, (threads, 1, 1), shared, pointers, ())
 
 

@@ -9,7 +9,8 @@ from textwrap import TextWrapper
 FLOORS: dict[str, list[list[str]]] = {
     ".": [["base"], ["screen"], ["tape"], ["runtime"], ["trace"]],
     "base": [
-        ["arrays", "computing", "crc32", "errors", "interruption", "kernel_cache", "packages", "printed", "system"],
+        ["arrays", "computing", "crc32", "errors", "interruption", "kernel_cache", "packages", "printed"],
+        ["suggest", "system"],
         ["notes"],
         ["atomic_file", "completed_step", "diagnosis", "keep", "pytorch_names", "run", "ulp"],
     ],

@@ -10,6 +10,7 @@ from ...base.arrays import Array
 from ..showing import cell
 from .codes import FIRST_INK, FIRST_MARK, GAP, LEVELS, MARKS, CellMark, Codes
 
+_NAMES = {0: "blue", LEVELS: "white", 2 * LEVELS: "red"}
 _REACH = 3.0
 """The colours reach so many times the root mean square of the shown elements, where one is larger."""
 
@@ -46,6 +47,13 @@ class CellGrid:
         above = bool(((self.grid > LEVELS) & (self.grid < GAP) | (self.grid == FIRST_MARK + 3)).any())
         limit = cell(self.limit)
         return ({0: f"-{limit}"} if below else {}) | {LEVELS: "0"} | ({2 * LEVELS: limit} if above else {})
+
+    @property
+    def legend(self) -> list[str]:
+        """Lines that explain the colours, with the marks that are there, and which elements are shown."""
+        colours = [f"{_NAMES[code]} {text}" for code, text in self.ends.items()]
+        colours += [f"{mark.sign} {count:,} {mark.what}" for mark, count in self.marks]
+        return [", ".join(colours), *self.thinned]
 
     @property
     def thinned(self) -> list[str]:

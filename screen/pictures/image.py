@@ -13,7 +13,7 @@ PIXELS = (480, 320)
 """Width and height of a picture in a notebook at most, where a cell has 4 pixels or more."""
 
 
-def pixels(grid: Codes) -> Codes:
+def _pixels(grid: Codes) -> Codes:
     """Cells as squares of pixels; few rows are higher, and marks are drawn where there is room."""
     rows, columns = grid.shape
     side = max(1, min(16, PIXELS[0] // columns, PIXELS[1] // rows))
@@ -26,6 +26,11 @@ def pixels(grid: Codes) -> Codes:
         inked = np.tile(mark.drawn(y[:, None], x[None, :]), grid.shape) & (made == FIRST_MARK + i)
         made[inked] = FIRST_INK + i
     return made
+
+
+def drawn(grid: Codes) -> bytes:
+    """The file of an image of cells."""
+    return png(_pixels(grid))
 
 
 def png(pixels: Codes) -> bytes:
@@ -45,6 +50,6 @@ def png(pixels: Codes) -> bytes:
 
 def image(grid: Codes, said: str) -> str:
     """An element of HTML; `said` is for those who do not see it."""
-    data = b64encode(png(pixels(grid))).decode()
+    data = b64encode(drawn(grid)).decode()
     style = "image-rendering:pixelated;border:1px solid #888;max-width:100%;margin:0.3em 0"
     return f'<img src="data:image/png;base64,{data}" alt="{escape(said)}" style="{style}" />'

@@ -9,12 +9,9 @@ from ...base.arrays import Array
 from ..panels import panel
 from ..showing import characters
 from .cell_grid import CellGrid
-from .codes import LEVELS
 from .image import PIXELS, image
 from .in_characters import in_blocks, in_letters
 from .summary import Summary
-
-_NAMES = {0: "blue", LEVELS: "white", 2 * LEVELS: "red"}
 
 
 class Picture:
@@ -30,9 +27,7 @@ class Picture:
         if self._array.size > 1:
             cells = CellGrid.of(self._array, PIXELS[0] // 4, PIXELS[1] // 4)
             shown = f"<div>{image(cells.grid, lines[0])}</div>"
-            colours = [f"{_NAMES[code]} {text}" for code, text in cells.ends.items()]
-            colours += [f"{mark.sign} {count:,} {mark.what}" for mark, count in cells.marks]
-            lines += [", ".join(colours), *cells.thinned]
+            lines += cells.legend
         return panel(title, shown, *(f"<div>{escape(line)}</div>" for line in lines))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

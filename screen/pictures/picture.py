@@ -6,7 +6,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from ...base.arrays import Array
-from ..panels import panel
+from ...base.printed import panel
 from ..showing import characters
 from .cell_grid import CellGrid
 from .image import PIXELS, image

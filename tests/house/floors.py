@@ -18,6 +18,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["showing"],
         ["curves", "panels"],
         ["pictures", "plotting"],
+        ["named_arrays"],
     ],
     "tape": [
         ["errors", "location"],
@@ -249,7 +250,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "trace/report": [
         ["chosen", "codes", "figures", "groups", "packing", "page", "walk"],
-        ["graph", "tensors"],
+        ["graph", "pictures", "tensors"],
         ["diff", "run"],
         ["differences"],
         ["charts"],

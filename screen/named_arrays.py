@@ -16,10 +16,10 @@ class NamedArrays(dict[str, Array]):
         """A row for each array; of many the first and the last."""
         first, last = shown_rows(len(self))
         names = list(self)
-        rows = [[self._row(names[i]) for i in part] for part in (first, last)]
+        above, below = ([self._row(names[i]) for i in part] for part in (first, last))
         elements = sum(array.size for array in self.values())
         title = f"{counted(len(self), 'array')}, {counted(elements, 'element')}"
-        return panel(title, grid(_COLUMNS, *rows, last.start - first.stop))
+        return panel(title, grid(_COLUMNS, above, below, last.start - first.stop))
 
     def _row(self, name: str) -> list[object]:
         of = Summary.of(self[name])

@@ -94,7 +94,8 @@ def _scatter_nd(n: Operator) -> Any:
     sizes, named = tuple(x.shape), tuple(indices.shape)[-1]
     if not added and not isinstance(n.inputs[1], Var):
         known = n.constant(1).reshape(-1, named) % np.array(sizes[:named])
-        _require_once(n, np.ravel_multi_index(tuple(known.T), sizes[:named]), prod(sizes[:named]))
+        flat_places: Array = np.asarray(np.ravel_multi_index(tuple(known.T), sizes[:named]))
+        _require_once(n, flat_places, prod(sizes[:named]))
     count, rest = prod(sizes[:named]), sizes[named:]
     flat = ops.reshape(_flat(indices, sizes[:named]), (-1,))
     values = ops.reshape(updates, (*flat.shape, *rest))

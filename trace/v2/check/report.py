@@ -86,7 +86,9 @@ class Report(Plain):
 
     def _repr_html_(self) -> str:
         """What is proven and what was found, in a notebook."""
-        rows: dict[str, object] = dict(self.proofs) | ({"root": self.root} if self.signable else {})
+        rows: dict[str, object] = {**self.proofs}
+        if self.signable:
+            rows["root"] = self.root
         for name, lines in (("found", self.findings), ("notes", self.notes)):
             if lines:
                 rows[name] = "\n".join(map(str, lines))

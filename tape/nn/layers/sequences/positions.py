@@ -124,12 +124,13 @@ class Rotary(Positions):
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The same shape."""
         place, shape = None if ctx is None else ctx.place, tuple(x.shape)
+        y: Any
         if place is None:
-            y: Any = ops.rotary(x, self.base, 0, self.interleaved)  # pyright: ignore[reportUnknownVariableType]
+            y = ops.rotary(x, self.base, 0, self.interleaved)  # pyright: ignore[reportUnknownVariableType]
         else:
             tables = turns(0, place.length, shape[-1] // 2, float(self.base), x.dtype)
-            rows = [_row(x.tape.const(table), place) for table in tables]
             half = (*shape[:-1], shape[-1] // 2)
-            y = turned(x, *(ops.broadcast_to(row, half) for row in rows), self.interleaved)
+            sines, cosines = (ops.broadcast_to(_row(x.tape.const(table), place), half) for table in tables)
+            y = turned(x, sines, cosines, self.interleaved)
         made: AnyVar = y
         return made

@@ -136,7 +136,7 @@ def _turned(rows: Array, p: int, q: int, part: slice, tolerance: Any, cut: Any) 
 def _completed(vectors: Array) -> Array:
     """A vector at right angles to the others, of the unit vector that these hold least of."""
     held = np.array([_chain(column) for column in vectors.T])
-    out: Array = np.zeros(vectors.shape[1], vectors.dtype)
+    out: Any = np.zeros(vectors.shape[1], vectors.dtype)
     out[int(np.argmin(held))] = 1
     for x in [*vectors, *vectors]:
         out = fma(-_products(x, out), x, out)

@@ -11,6 +11,7 @@ from ...formats import require_answer
 
 if TYPE_CHECKING:
     from ....v2.read.reader import TraceReader
+    from ....watching.expression import What
 
 HELP = """
 Show a run on one screen: its loss, its worst gradients, its speed, its verdict. Of several show a table.
@@ -76,7 +77,7 @@ def _tensor(args: argparse.Namespace) -> Answer:
         args.parser.error("argument --tensor: it is of one run, and not with --follow")
     path = _there(args.paths[0])
     require_answer(args, path)
-    what = args.what or "grad"
+    what: What = args.what or "grad"
     with read(path, "tolerate_tail") as trace:
         _require_there(trace, args.tensor, args.step, what)
         found = ShownTensor.of(trace, args.tensor, what, args.step)

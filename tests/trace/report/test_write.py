@@ -220,6 +220,16 @@ def test_marks_of_a_troubled_run(troubled: Path, folder: Path) -> None:
     assert run["figures"]["ratios"] is None
 
 
+def test_an_update_of_weights_that_are_zero_has_no_ratio(folder: Path) -> None:
+    trainer = Trainer(lambda p, x: ((p["w"] - x) ** 2).sum(), {"w": np.zeros(2)}, SGD(0.25), trace=folder / "zero.dgrr")
+    trainer.fit([np.ones(2)], steps=3, epochs=3)  # w is 0, 0.5, 0.75 before the steps
+    write_report([folder / "zero.dgrr"], folder / "zero.html")
+    page = Page(folder / "zero.html")
+    codes = page.array(page.data["runs"][0]["figures"]["ratios"])
+    assert codes[0] == ABSENT
+    assert decode(codes[1:]) == pytest.approx([0.25 / 0.5, 0.125 / 0.75], rel=2e-3)
+
+
 def test_a_damaged_trace_is_shown_up_to_its_damage(record_run: RecordRun, folder: Path) -> None:
     path = record_run()
     with open_trace(path) as trace:

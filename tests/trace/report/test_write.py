@@ -16,10 +16,12 @@ import pytest
 from dgrr.runtime import SGD, Trainer
 from dgrr.tape import NUMERICS
 from dgrr.trace import CompletedStep, Verdict, at, open_trace, state_after, write_report
+from dgrr.trace.comparing.result import Comparison
 from dgrr.trace.report.charts.heat import FIRST, MOST_BINS, ZERO as GREY, Cells, bins, marks, picture, pooled, scale
 from dgrr.trace.report.charts.plots import library
 from dgrr.trace.report.chosen import chosen
 from dgrr.trace.report.codes import ABSENT, NON_FINITE, ZERO, decode, encode
+from dgrr.trace.report.differences import steps_of
 from dgrr.trace.report.figures import distance, figures, histogram, norm
 from dgrr.trace.report.page import page
 from dgrr.trace.v2.repair.forge import flip_bit
@@ -202,6 +204,25 @@ def test_where_two_runs_part(both: Page) -> None:
     marks = both.array(found["gradients"]).reshape(STEPS, -1)
     assert not marks[: PART + 1].any()  # the gradients of that step are the same, only what is made of them differs
     assert (marks[PART + 1 :] == 1).all()
+
+
+def test_what_the_first_run_has_not_is_unknown_and_not_the_same(folder: Path) -> None:
+    ones = np.ones(2, np.float32)
+    for name, params, steps in (("short", ["w"], 2), ("long", ["w", "more"], 3)):
+        grads = dict.fromkeys(params, ones)
+        record(folder / f"{name}.dgrr", grads, steps, lambda step, grads=grads: {"grads": grads})
+    write_report([folder / "short.dgrr", folder / "long.dgrr"], folder / "lengths.html")
+    page = Page(folder / "lengths.html")
+    (found,) = page.data["differences"]
+    params = page.data["runs"][1]["figures"]["params"]
+    marks = page.array(found["gradients"]).reshape(3, 2)
+    assert marks[:, params.index("w")].tolist() == [0, 0, 2]
+    assert marks[:, params.index("more")].tolist() == [2, 2, 2]
+
+
+def test_steps_around_a_difference_are_special() -> None:
+    parted = [Comparison("a", "b", Verdict.DIVERGED, "", step=step) for step in (7, None, 30)]
+    assert steps_of(parted) == [6, 7, 8, 29, 30, 31]
 
 
 def test_marks_of_a_troubled_run(troubled: Path, folder: Path) -> None:

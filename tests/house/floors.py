@@ -96,7 +96,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["cuda", "lowering"],
         ["matmul"],
         ["einsum", "triangular"],
-        ["orthogonal", "systems"],
+        ["orthogonal", "singular", "systems"],
     ],
     "tape/ops/reduce": [
         ["cuda", "kernels", "reduce", "reference"],

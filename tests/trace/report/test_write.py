@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from dgrr.trace.report.codes import ABSENT, NON_FINITE, ZERO, decode, encode
 from dgrr.trace.report.differences import steps_of
 from dgrr.trace.report.figures import distance, figures, histogram, norm
 from dgrr.trace.report.page import page
+from dgrr.trace.report.run import PageRun
 from dgrr.trace.v2.repair.forge import flip_bit
 
 from ...keeping import recorder_of
@@ -218,6 +220,13 @@ def test_what_the_first_run_has_not_is_unknown_and_not_the_same(folder: Path) ->
     marks = page.array(found["gradients"]).reshape(3, 2)
     assert marks[:, params.index("w")].tolist() == [0, 0, 2]
     assert marks[:, params.index("more")].tolist() == [2, 2, 2]
+
+
+def test_validations_behind_the_last_step_that_is_shown_are_left_out() -> None:
+    told = SimpleNamespace(validations={step: {"validation_loss": step / 2} for step in (1, 2, 3, 4)})
+    run: Any = SimpleNamespace(losses=np.zeros(3), told=told)
+    steps, values = vars(PageRun)["validations"].fget(run)["validation_loss"]
+    assert (steps.tolist(), values.tolist()) == ([1, 2], [0.5, 1.0])
 
 
 def test_steps_around_a_difference_are_special() -> None:

@@ -18,7 +18,18 @@ from dgrr.runtime import SGD, Trainer
 from dgrr.tape import NUMERICS
 from dgrr.trace import CompletedStep, Verdict, at, open_trace, state_after, write_report
 from dgrr.trace.comparing.result import Comparison
-from dgrr.trace.report.charts.heat import FIRST, MOST_BINS, ZERO as GREY, Cells, bins, marks, picture, pooled, scale
+from dgrr.trace.report.charts.heat import (
+    FIRST,
+    MOST_BINS,
+    ZERO as GREY,
+    Cells,
+    _mark,  # pyright: ignore[reportPrivateUsage]
+    bins,
+    marks,
+    picture,
+    pooled,
+    scale,
+)
 from dgrr.trace.report.charts.plots import library
 from dgrr.trace.report.chosen import chosen
 from dgrr.trace.report.codes import ABSENT, NON_FINITE, ZERO, decode, encode
@@ -251,7 +262,10 @@ def test_marks_of_a_troubled_run(troubled: Path, folder: Path) -> None:
 
 
 def test_an_update_of_weights_that_are_zero_has_no_ratio(folder: Path) -> None:
-    trainer = Trainer(lambda p, x: ((p["w"] - x) ** 2).sum(), {"w": np.zeros(2)}, SGD(0.25), trace=folder / "zero.dgrr")
+    def loss_of(p: Any, x: Any) -> Any:
+        return ((p["w"] - x) ** 2).sum()
+
+    trainer = Trainer(loss_of, {"w": np.zeros(2)}, SGD(0.25), trace=folder / "zero.dgrr")
     trainer.fit([np.ones(2)], steps=3, epochs=3)  # w is 0, 0.5, 0.75 before the steps
     write_report([folder / "zero.dgrr"], folder / "zero.html")
     page = Page(folder / "zero.html")
@@ -481,6 +495,16 @@ def test_the_scale_of_a_map_is_that_of_most_of_it() -> None:
     rows[8, 8] = np.inf
     assert scale(rows) == pytest.approx((low, high), rel=0.1)
     assert scale(np.zeros((3, 2))) == (0.1, 10.0)
+
+
+def test_marks_of_a_row_stand_apart() -> None:
+    """A sixtieth of the width, so that they can be told from one another."""
+    drawn = list[tuple[list[float], list[float]]]()
+    plot: Any = SimpleNamespace(scatter=lambda xs, ys, **look: drawn.append((xs, ys)))
+    _mark(plot, np.ones((2, 600), bool), 1200, "circle")
+    xs, ys = drawn[0]
+    assert ys == [0.5] * 60 + [1.5] * 60
+    assert xs[:3] == [1.0, 21.0, 41.0] and set(np.diff(xs[:60])) == {20.0}
 
 
 def test_steps_that_share_a_column_of_a_map_show_the_greatest_and_every_mark() -> None:

@@ -193,6 +193,16 @@ def test_a_digest_trace_has_gradients_by_its_model(digests: Path, digits: Path, 
         assert computed.array(mine).tobytes() == recorded.array(other).tobytes()
 
 
+def test_the_graph_is_that_of_the_first_step_with_ops(both: Page, digits: Path) -> None:
+    graph = both.data["runs"][0]["graph"]
+    with open_trace(digits) as trace:
+        found = trace.ops(0)
+    assert found is not None and (graph["step"], graph["rebuilt"]) == (0, False)
+    assert graph["op"] == [node.op for node in found.nodes]
+    assert graph["parents"] == [list(node.parents) for node in found.nodes]
+    assert graph["place"] == [node.place for node in found.nodes]
+
+
 def test_rebuilt_nodes_are_those_of_the_past_step(both: Page, digits: Path) -> None:
     (graph,) = both.data["runs"][0]["rebuilt"]
     past = at(digits, 3, *model_run())

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from .errors import MissingAttributeError
+from .suggest import did_you_mean
 
 FILE = Path(__file__).with_suffix(".txt")
 
@@ -76,13 +76,6 @@ def row_anywhere(name: str, home: str) -> Row | None:
     return next((row for each in homes if (row := row_of(name, each))), None)
 
 
-def close_to(name: str, known: Iterable[str]) -> str | None:
-    """The name that somebody may have meant, whatever its case."""
-    by_case = {each.lower(): each for each in known}
-    found = get_close_matches(name.lower(), by_case, 1, 0.7)
-    return by_case[found[0]] if found else None
-
-
 def refuse_names(module: str, known: Iterable[str]) -> Callable[[str], NoReturn]:
     """The ``__getattr__`` of a module: MissingAttributeError with the name that may be meant.
 
@@ -101,5 +94,4 @@ def refuse_names(module: str, known: Iterable[str]) -> Callable[[str], NoReturn]
 def _advice(name: str, home: str, known: Iterable[str]) -> str:
     if row := row_anywhere(name, home):
         return f"; {row}"
-    meant = close_to(name, known)
-    return f"; did you mean {home}.{meant}?" if meant else ""
+    return did_you_mean(name, known, home + ".{}")

@@ -22,7 +22,7 @@ class Generator:
     function for each size of batch, whatever the lengths. Parameters are read as they are at each call.
 
     The model takes tokens (batch, n) and gives logits (batch, n, classes), made of layers that treat each place alike,
-    of positions that are learned or sines, and of causal attention to the sequence itself, without `nn.Rotary`.
+    of positions that are learned, sines or rotary, and of causal attention to the sequence itself.
 
     Args:
         model: the layers.

@@ -1,13 +1,19 @@
 """Plots with matplotlib, which comes with the extra ``dgrr[plot]``."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..base.packages import package
 from .curves import Scale
+
+LOOKED_AT = 60
+"""Points that may be named."""
+
+_LETTER, _LINE = 0.0095, 0.05
+"""About how wide a letter of a name is, and how high, as shares of the axes."""
 
 SMOOTHED = 200
 """From how many values on a curve has its running mean beside it."""
@@ -43,14 +49,28 @@ def curve(call: str, values: npt.ArrayLike, ax: Any = None, *, first: int = 0, l
     return ax
 
 
-def norms(call: str, ids: Sequence[int], values: Sequence[float], kinds: Sequence[str], ax: Any = None) -> Any:
-    """Points on a logarithmic scale by their kind; zeros, and NaN for what is not finite, stand on the lower edge."""
+class Norm(NamedTuple):
+    """A point of a plot of norms: where it stands, NaN for what is not finite, and what it is called."""
+
+    id: int
+    value: float
+    kind: str
+    """"ops" or "leaves"."""
+    name: str
+
+
+def norms(call: str, points: Sequence[Norm], ax: Any = None) -> Any:
+    """Points on a logarithmic scale by their kind; zeros, and what is not finite, stand on the lower edge.
+
+    As many are named as there is room for: those on the edge first, then leaves, then the greatest.
+    """
+    ids, values = [point.id for point in points], [point.value for point in points]
     ax, x, y = axes(call, ax), np.asarray(ids), np.asarray(values, np.float64)
     bad, edge = np.isnan(y), ax.get_xaxis_transform()
     if (y > 0).any():
         ax.set_yscale("log")
     for kind, marker in (("ops", "."), ("leaves", "o")):
-        own = np.asarray([each == kind for each in kinds], np.bool_) & (y > 0) & ~bad
+        own = np.asarray([point.kind == kind for point in points], np.bool_) & (y > 0) & ~bad
         ax.plot(x[own], y[own], marker, label=kind)
     for what, marker, marked in (("zero", "v", (y == 0) & ~bad), ("not finite", "kx", bad)):
         if marked.any():
@@ -58,7 +78,39 @@ def norms(call: str, ids: Sequence[int], values: Sequence[float], kinds: Sequenc
     ax.set_xlabel("node")
     ax.set_ylabel("gradient norm")
     ax.legend()
+    ax.margins(y=0.1)
+    _name(ax, points)
     return ax
+
+
+def _name(ax: Any, points: Sequence[Norm]) -> None:
+    """Names above their points, none over another."""
+    taken = list[tuple[float, float, float]]()
+    _, low = ax.get_xlim(), ax.get_ylim()[0]  # which also sets the scales that the next line takes
+    to_axes = ax.transData + ax.transAxes.inverted()
+    for point in sorted(points, key=_rank)[:LOOKED_AT]:
+        on_edge = not point.value > 0  # NaN is not above zero either
+        x, y = to_axes.transform((point.id, low if on_edge else point.value))
+        side, begin, end = _beside(x, _LETTER * len(point.name))
+        if all(end < first or last < begin or abs(y - height) >= _LINE for first, last, height in taken):
+            taken.append((begin, end, y))
+            where = {"xy": (point.id, 0), "xycoords": ax.get_xaxis_transform()} if on_edge else {}
+            where = {"xy": (point.id, point.value)} | where
+            ax.annotate(point.name, xytext=(0, 5), textcoords="offset points", ha=side, fontsize=7, **where)
+
+
+def _beside(x: float, width: float) -> tuple[str, float, float]:
+    """How a name stands at its point so that it ends inside the axes, and from where to where."""
+    if x < width / 2:
+        return "left", x, x + width
+    return ("right", x - width, x) if x > 1 - width / 2 else ("center", x - width / 2, x + width / 2)
+
+
+def _rank(point: Norm) -> tuple[int, float]:
+    """What is named first: not finite, zero, leaves, the greatest norm."""
+    if not point.value > 0:
+        return (1 if point.value == 0 else 0, point.id)
+    return (2, point.id) if point.kind == "leaves" else (3, -point.value)
 
 
 def running_mean(y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

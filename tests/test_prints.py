@@ -1,8 +1,11 @@
 """Whatever a user prints says what it is: no address, never all of many values, and in a notebook closed HTML."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from html import escape
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -130,6 +133,39 @@ def test_notebooks_show_closed_html(things: dict[str, Any]) -> None:
         assert html.startswith(("<div", "<pre")), name
         assert "<x>" not in html, name
         assert len(html) < 60_000, name
+
+
+def test_verdicts_and_differences_are_tables_in_a_notebook(things: dict[str, Any]) -> None:
+    report, html = things["replayed"], things["replayed"]._repr_html_()
+    assert html.startswith("<div") and f"<strong>{report.path}: ok (version 2, 3 steps)</strong>" in html
+    rows = dict(re.findall(r"<tr><th[^>]*>(.*?)</th><td[^>]*>(.*?)</td></tr>", html))
+    assert rows == {
+        "structure": "proven",
+        "chain": "proven",
+        "update": "proven",
+        "gradient": "not proven",
+        "data": "not proven",
+        "notes": "<br>".join(map(escape, report.notes)),
+    }
+    html = things["comparison"]._repr_html_()
+    assert html.startswith("<div") and "<strong>ok: " in html and "<summary>as text</summary>" in html
+
+
+def test_a_difference_names_its_tensors_and_settings_in_a_notebook(tmp_path: Path) -> None:
+    for name, rate in (("a", 0.1), ("b", 0.2)):
+        Trainer(loss_fn, PARAMS, Adam(rate), trace=tmp_path / name).fit([BATCH] * 3, steps=3)
+    found = compare(tmp_path / "a", tmp_path / "b")
+    html = found._repr_html_()
+    Balanced(html)
+    tables = [re.findall(r"<tr>(.*?)</tr>", table) for table in re.findall(r"<thead>(.*?)</table>", html)]
+    cells = [[re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in table] for table in tables]
+    assert cells[0][0] == ["differs at step 0", "dtype", "shape", "by how much"]
+    assert [row[0] for row in cells[0][1:]] == [escape(tensor.title) for tensor in found.tensors]
+    assert cells[0][1][3] == escape(found.tensors[0].figures())
+    assert cells[1][0] == ["setting", "a", "b"]
+    assert {row[0]: row[1:] for row in cells[1][1:]} == {
+        key: [str(a), str(b)] for key, (a, b) in found.settings.items()
+    }
 
 
 def shown(things: dict[str, Any], name: str) -> str:

@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arrays import Array
+from ..base.printed import facts, panel
 from ..base.system import FilePath
 from ..screen.curves import sparkline
-from ..screen.panels import facts, folded, grid, panel
+from ..screen.named_arrays import NamedArrays
+from ..screen.panels import folded, grid
 from ..screen.plotting import curve
 from ..screen.showing import counted, listed, shown_rows
 from .exporting import files, frames
@@ -33,6 +36,18 @@ class Trace(TraceReader):
         from .replaying.travel import at  # numba stands behind it, which readers do without
 
         return at(self, step, loss_fn, batches, **options)
+
+    def gradients(self, step: int) -> dict[str, Array]:
+        """All recorded gradients of a step by name. Raises NotRecordedError in mode `digest`."""
+        return NamedArrays(super().gradients(step))
+
+    def buffers(self, step: int) -> dict[str, Array]:
+        """All buffers after a step by name; empty in mode `digest`."""
+        return NamedArrays(super().buffers(step))
+
+    def keyframe(self, step: int) -> dict[str, Array]:
+        """The whole state before `step` by name. Raises NotRecordedError where there is no keyframe."""
+        return NamedArrays(super().keyframe(step))
 
     def to_pandas(self, form: Form = "wide") -> Any:
         """What is recorded of the steps, as a `pandas.DataFrame`.

@@ -5,8 +5,8 @@ from typing import Any
 
 from ...base.arrays import Arrays
 from ...base.completed_step import Order
-from ...base.printed import text
-from ...screen.panels import facts, folded, panel
+from ...base.printed import facts, panel, text
+from ...screen.panels import folded
 from ...screen.showing import counted, size
 from ...tape import DomainError
 from ...tape.numerics.engine.kernel import Kernel

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Array
+from ...screen.named_arrays import NamedArrays
 
 ALIGNMENT = 64
 """Bytes to which every block is aligned: one cache line, and the widest vector."""
@@ -33,7 +34,7 @@ def owned_block(array: Array) -> Array:
 
 def packed(arrays: Mapping[str, Array]) -> dict[str, Array]:
     """Copies of arrays in one block, side by side in their order, each beginning at a cache line."""
-    return in_one_block(arrays)[1]
+    return NamedArrays(in_one_block(arrays)[1])
 
 
 def in_one_block(arrays: Mapping[str, Array]) -> tuple[Array, dict[str, Array]]:

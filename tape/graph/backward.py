@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
-from ...screen.plotting import norms
+from ...screen.plotting import Norm, norms
 from ...screen.showing import LateRows, counted
 from ..errors import DTypeError, GradientError, ShapeError, TapeError
 from ..record.op import OPS
@@ -207,6 +207,7 @@ class DenseGrads(Unique, Generic[G]):
         """The norm of every gradient by the id of its node, on a logarithmic scale; gives matplotlib's axes.
 
         Those of parameters, and other leaves, stand out; a zero stands on the lower edge, and what is not finite, too.
+        Points have the names of their nodes, or of the ops that made them, as many as there is room for.
 
         Args:
             ax: axes to draw on; None makes new ones.
@@ -215,9 +216,13 @@ class DenseGrads(Unique, Generic[G]):
         """
         reached = self.reached()
         rows = [statistics(g.numpy()) for g in cast(dict[int, Any], reached).values()]
-        kinds = ["leaves" if self._nodes[id].op is None else "ops" for id in reached]
+        nodes = [self._nodes[id] for id in reached]
         values = [math.nan if row["non-finite"] else row["norm"] for row in rows]
-        return norms("DenseGrads.plot", list(reached), values, kinds, ax)
+        points = [
+            Norm(node.id, value, "leaves" if node.op is None else "ops", node.name or node.op_name)
+            for node, value in zip(nodes, values, strict=True)
+        ]
+        return norms("DenseGrads.plot", points, ax)
 
     def _matches(self, id: int, op: str, name: str) -> bool:
         node = self._nodes[id]

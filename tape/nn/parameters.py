@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.arrays import Array
+from ...screen.named_arrays import NamedArrays
 from ..errors import DomainError, DTypeError
 from ..values.dtypes import FLOATS
 
@@ -96,4 +97,4 @@ def initialised(call: str, named: Parameters, seed: int, dtype: npt.DTypeLike) -
     kind = np.dtype(dtype)
     if kind not in FLOATS:
         raise DTypeError(f"{call}: argument 'dtype': expected float32 or float64, got {kind}")
-    return {name: p.initialise(p.shape, kind, seed, i) for i, (name, p) in enumerate(named.items())}
+    return NamedArrays({name: p.initialise(p.shape, kind, seed, i) for i, (name, p) in enumerate(named.items())})

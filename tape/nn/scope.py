@@ -1,9 +1,9 @@
 """The parameters of a part of a model, and the error for one that is not there."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, TypeAlias
 
+from ...base.suggest import did_you_mean
 from ..errors import DomainError
 from ..var.var import AnyVar
 
@@ -83,8 +83,7 @@ def _hint(wanted: str, prefix: str, others: Sequence[str]) -> str:
     ending = "." + wanted.removeprefix(prefix)
     if any(name.startswith(prefix) and name.endswith(ending) for name in others):
         return "; a layer's part is applied by self.part(name, p, x, ctx), which finds the part's own"
-    close = get_close_matches(wanted, others, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return did_you_mean(wanted, others)
 
 
 def _is_mapping(value: object) -> bool:

@@ -97,6 +97,7 @@ from .indices.take_or_zero import take_or_zero as take_or_zero
 from .linear.einsum import einsum as einsum
 from .linear.matmul import linear as linear, matmul as matmul
 from .linear.orthogonal import qr as qr
+from .linear.singular import svd as svd
 from .linear.systems import cholesky_solve as cholesky_solve, inverse as inverse, solve as solve
 from .linear.triangles import (
     diagonal as diagonal,

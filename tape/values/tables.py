@@ -11,7 +11,8 @@ from rich.table import Table as RichTable
 
 from ...base.arrays import Array
 from ...base.packages import package
-from ...screen.panels import grid, panel
+from ...base.printed import panel
+from ...screen.panels import grid
 from ...screen.showing import LIMIT, drawn, rendered, shown_rows
 from ..errors import DomainError
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.printed import text
-from ...screen.panels import facts, panel
+from ...base.printed import facts, panel, text
 from ...screen.pictures import Picture
 from ..errors import TapeError
 from .handle import Handle

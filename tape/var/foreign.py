@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...base.arrays import Array
-from ...base.pytorch_names import close_to, row_of
+from ...base.pytorch_names import row_of
+from ...base.suggest import did_you_mean
 from ..errors import DTypeError, MissingAttributeError
 from .handle import Handle
 from .op_table import COMPOSED, OPS
@@ -60,22 +61,21 @@ ARGUMENTS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 
 def refuse_attribute(x: Any, name: str) -> NoReturn:
     """Raise MissingAttributeError for an attribute that a Var has not."""
-    advice = _advice(x, name)
-    text = f"Var: there is no attribute {name!r}{'; ' if advice else ''}{advice}"
-    raise MissingAttributeError(text, name=name, obj=None)
+    advice = _advice(name)
+    ending = f"; {advice}" if advice else "" if name.startswith("_") else did_you_mean(name, dir(x), "x.{}")
+    raise MissingAttributeError(f"Var: there is no attribute {name!r}{ending}", name=name, obj=None)
 
 
-def _advice(x: Any, name: str) -> str:
+def _advice(name: str) -> str:
+    """What stands in the place of an attribute; empty where nothing is known to."""
     if name.startswith("_") or name in ADVICE:
         return ADVICE.get(name, "")
     if row := row_of(name, "x"):
         return " ".join(filter(None, (row.here, row.note)))
     if _is_public(name):
         return f"write ops.{name}(x)"
-    if row := row_of(name, "ops"):
-        return str(row)
-    meant = close_to(name, dir(x))
-    return f"did you mean x.{meant}?" if meant else ""
+    row = row_of(name, "ops")
+    return "" if row is None else str(row)
 
 
 def value_array(x: Any, dtype: Any = None, copy: bool | None = None) -> Array:

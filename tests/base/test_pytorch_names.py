@@ -15,7 +15,7 @@ import pytest
 import dgrr.runtime
 import dgrr.tape
 import dgrr.trace
-from dgrr.base.pytorch_names import Row, close_to, row_of, sections
+from dgrr.base.pytorch_names import Row, row_of, sections
 from dgrr.runtime import data, optim
 from dgrr.tape import MissingAttributeError, Tape, nn, ops
 from dgrr.tape.nn.context import Random
@@ -130,5 +130,3 @@ def test_the_table_is_read_where_a_name_is_missing_alone() -> None:
 def test_rows_are_found_by_home() -> None:
     assert row_of("relu", "ops") == Row("torch.nn.functional", "relu", "ops.relu", "")
     assert row_of("relu", "nn") is None
-    assert close_to("batchnorm", ["BatchNorm", "GroupNorm"]) == "BatchNorm"
-    assert close_to("quite another", ["BatchNorm"]) is None

@@ -9,7 +9,8 @@ from textwrap import TextWrapper
 FLOORS: dict[str, list[list[str]]] = {
     ".": [["base"], ["screen"], ["tape"], ["runtime"], ["trace"]],
     "base": [
-        ["arrays", "computing", "crc32", "errors", "interruption", "kernel_cache", "packages", "printed", "system"],
+        ["arrays", "computing", "crc32", "errors", "interruption", "kernel_cache", "packages", "printed"],
+        ["suggest", "system"],
         ["notes"],
         ["atomic_file", "completed_step", "diagnosis", "keep", "pytorch_names", "run", "ulp"],
     ],
@@ -17,6 +18,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["showing"],
         ["curves", "panels"],
         ["pictures", "plotting"],
+        ["named_arrays"],
     ],
     "tape": [
         ["errors", "location"],
@@ -94,7 +96,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["cuda", "lowering"],
         ["matmul"],
         ["einsum", "triangular"],
-        ["orthogonal", "systems"],
+        ["orthogonal", "singular", "systems"],
     ],
     "tape/ops/reduce": [
         ["cuda", "kernels", "reduce", "reference"],
@@ -248,7 +250,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "trace/report": [
         ["chosen", "codes", "figures", "groups", "packing", "page", "walk"],
-        ["graph", "tensors"],
+        ["graph", "pictures", "tensors"],
         ["diff", "run"],
         ["differences"],
         ["charts"],

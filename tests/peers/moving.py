@@ -208,6 +208,11 @@ def of_full_rank(draw: Draw) -> tuple[Arrays, Attrs]:
     return {"a": draw.normal(*draw.shape((0, 2), (1, 3)), rows, columns) + 4 * np.eye(rows, columns)}, {}
 
 
+def invariant(u: Any, s: Any, vh: Any) -> list[Any]:
+    """What no signs of vectors change."""
+    return [s, u * u, vh * vh]
+
+
 ROWS = [
     Row("argsort", lambda t, x, axis, descending: t.argsort(x, dim=axis, descending=descending, stable=True), with_ties,
         "-0 < +0"),
@@ -236,5 +241,7 @@ ROWS = [
     Row("solve", lambda t, a, b: t.linalg.solve(a, b), equations),
     Row("inverse", lambda t, a: t.inverse(a), lambda draw: ({"a": equations(draw)[0]["a"]}, {})),
     Row("cholesky_solve", cholesky_solve, factored),
+    Row("svd", lambda t, a: invariant(*t.linalg.svd(a, full_matrices=False)), of_full_rank,
+        "vectors up to their signs", ours=lambda a: invariant(*ops.svd(a))),
     Row("qr", lambda t, a: list(t.linalg.qr(a)), of_full_rank, ours=lambda a: list(ops.qr(a))),
 ]  # fmt: skip

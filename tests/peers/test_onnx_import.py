@@ -164,6 +164,44 @@ def test_what_is_refused(tmp_path: Path) -> None:
         sums(params, (x, np.ones((2, 4), np.float32)))
 
 
+@pytest.mark.parametrize(
+    ("kind", "indices", "twice"),
+    [
+        ("ScatterElements", [[0, 1, 0]], None),
+        ("ScatterElements", [[0, 1, 0], [1, 1, 1]], 1),
+        ("ScatterElements", [[1, 1, 1], [-1, 0, 0]], 1),
+        ("ScatterND", [[0, 1], [1, 1]], None),
+        ("ScatterND", [[0, 2], [1, 1], [-2, -1]], 2),
+        ("ScatterND", [[1], [1]], 1),
+    ],
+)
+@pytest.mark.parametrize("reduction", ["none", "add"])
+def test_an_element_that_is_set_twice(kind: str, indices: Any, twice: int | None, reduction: str) -> None:
+    """The standard does not say what it becomes; what is added twice is."""
+    places, x = np.array(indices), np.arange(6, dtype=np.float32).reshape(2, 3)
+    shape = places.shape if kind == "ScatterElements" else (*places.shape[:-1], *x.shape[places.shape[-1] :])
+    updates = np.full(shape, 10, np.float32)
+    tensors = [
+        onnx.numpy_helper.from_array(places, "indices"),
+        onnx.numpy_helper.from_array(updates, "updates"),
+    ]
+    nodes = [onnx.helper.make_node("Constant", [], [each.name], value=each) for each in tensors]
+    scatter = onnx.helper.make_node(kind, ["x0", "indices", "updates"], ["y"], name="s", reduction=reduction)
+    model, params, _ = load(graph(*nodes, scatter))
+    if reduction == "none" and twice is not None:
+        expected = f"expected each element to be set once, got index {twice} twice: the standard says not to what"
+        with pytest.raises(ImportedModelError, match=rf"^onnx\.load: node 's' \({kind}\): {expected}$"):
+            model(params, x)
+        return
+    found = model(params, x)
+    one = np.zeros_like(x)
+    if kind == "ScatterND":
+        np.add.at(one, tuple(places.T), 1)
+    else:
+        np.add.at(one, (places, np.broadcast_to(np.arange(3), places.shape)), 1)
+    assert np.array_equal(found, x + 10 * one if reduction == "add" else np.where(one > 0, 10, x))
+
+
 def test_numbers_of_a_node_are_no_parameters() -> None:
     """Scales, bounds and values, which exporters write as initialisers: PyTorch's writes the scales of Resize so."""
     node = onnx.helper.make_node

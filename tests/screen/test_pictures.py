@@ -10,7 +10,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from dgrr.screen.pictures import MARKS, PALETTE, CellGrid, Picture, Summary, png
+from dgrr.screen.pictures import Picture
+from dgrr.screen.pictures.cell_grid import CellGrid
+from dgrr.screen.pictures.codes import MARKS, PALETTE
+from dgrr.screen.pictures.image import png
+from dgrr.screen.pictures.summary import Summary
 from dgrr.screen.showing import rendered
 from dgrr.tape import Tape
 

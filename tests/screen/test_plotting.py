@@ -92,3 +92,27 @@ def test_gradients_by_kind(figures: Any) -> None:
     assert shown["not finite"] == [0.0]
     assert ax.get_yscale() == "log"
     assert all(np.isfinite(y).all() for y in shown.values())
+    assert [(name.get_text(), name.xy) for name in ax.texts[:3]] == [
+        ("leaf", (2, 0)),
+        ("leaf", (1, 0)),
+        ("x", (0, 3.0)),
+    ]
+    assert {name.get_text() for name in ax.texts[3:]} == {"scale", "add", "mul"}
+
+
+def test_names_of_points_do_not_cover_each_other(figures: Any) -> None:
+    from dgrr.screen.plotting import LOOKED_AT, Norm, norms
+
+    rng = np.random.default_rng(0)
+    points = [Norm(i, 10.0 ** rng.uniform(-6, 0), "leaves" if i < 90 else "ops", f"block.{i}") for i in range(300)]
+    points[100] = Norm(100, float("nan"), "ops", "broken")
+    points[299] = Norm(299, 0.0, "ops", "a rather long name of a node at the end")
+    ax = norms("here", points)
+    ax.figure.canvas.draw()
+    boxes = {name.get_text(): name.get_window_extent() for name in ax.texts}
+    assert 15 < len(boxes) == len(ax.texts) <= LOOKED_AT
+    assert {"broken", "a rather long name of a node at the end", "block.0"} <= boxes.keys()
+    found = list(boxes.values())
+    assert not [1 for i, a in enumerate(found) for b in found[:i] if a.shrunk(0.9, 0.7).overlaps(b.shrunk(0.9, 0.7))]
+    inside = ax.get_window_extent()
+    assert all(inside.x0 - 2 <= box.x0 and box.x1 <= inside.x1 + 2 for box in found)

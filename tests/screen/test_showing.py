@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dgrr.base.printed import Printed, text
-from dgrr.screen.panels import ShownAsPanel, facts, folded, grid, panel
+from dgrr.base.printed import Printed, facts, panel, text
+from dgrr.screen.panels import ShownAsPanel, folded, grid
 from dgrr.screen.showing import (
     PLAIN_WIDTH,
     LateRows,

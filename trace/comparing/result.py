@@ -5,9 +5,10 @@ from enum import Enum
 from textwrap import wrap
 from typing import ClassVar
 
-from ...base.printed import Printed
+from ...base.printed import facts, panel, text
 from ...screen.curves import ASCII, BLOCKS
-from ...screen.showing import characters
+from ...screen.panels import folded, grid
+from ...screen.showing import characters, shown_rows
 from ..json_value import Plain
 from ..v2.read.op_digests import OpDigests
 from ..v2.verdict import Verdict
@@ -43,7 +44,7 @@ class Cause(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Comparison(Plain, Printed):
+class Comparison(Plain):
     """What `compare` found. True if the two runs are the same.
 
     Args:
@@ -100,6 +101,24 @@ class Comparison(Plain, Printed):
 
     def __bool__(self) -> bool:
         return self.same
+
+    def _repr_html_(self) -> str:
+        """What differs as tables, in a notebook, and all that is printed below them."""
+        rows: dict[str, object] = {"a": self.a, "b": self.b}
+        if self.op is not None:
+            rows["op"] = "\n".join(line.strip() for line in self.op.lines())
+        if self.notes:
+            rows["notes"] = "\n".join(self.notes)
+        parts = [facts(rows)]
+        if self.tensors:
+            told = [[of.title, of.dtype, str(of.shape), of.figures()] for of in self.tensors]
+            first, last = shown_rows(len(told))
+            shown = told[: first.stop], told[last.start :] if last else [], last.start - first.stop
+            parts.append(grid((f"differs at step {self.step}", "dtype", "shape", "by how much"), *shown))
+        for title, differing in (("setting", self.settings), ("environment", self.environment)):
+            if differing:
+                parts.append(grid((title, "a", "b"), [[key, *map(str, both)] for key, both in differing.items()]))
+        return panel(f"{self.word}: {self.sentence}", *parts, folded("as text", text(str(self))))
 
     def __str__(self) -> str:
         return "\n".join(self._lines(characters(BLOCKS, ASCII)))

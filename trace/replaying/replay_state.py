@@ -16,6 +16,7 @@ from ...runtime.optim import Rule
 from ...runtime.optim.averages import HYPERPARAMETER, Averages, ema_key
 from ...runtime.optim.groups import Groups, ParameterGroup
 from ...runtime.optim.rules.registry import require_own_name
+from ...screen.named_arrays import NamedArrays
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import TensorDigest
 from ..v2.read.reader import StepView, TraceReader, open_reader
@@ -49,7 +50,7 @@ class ReplayState:
 
     def of_role(self, role: TensorRole) -> dict[str, Array]:
         """The tensors of one role by name: the arrays themselves."""
-        return {t.name: self.values[t.name] for t in self._tensors if t.role is role}
+        return NamedArrays({t.name: self.values[t.name] for t in self._tensors if t.role is role})
 
     def advance(self, view: StepView, grads: Mapping[str, Array], buffers: Mapping[str, Array]) -> None:
         """Apply the update of one step with its recorded hyperparameters, and take over the buffers after it.

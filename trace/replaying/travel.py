@@ -9,12 +9,13 @@ import numpy as np
 from ...base.arrays import Array
 from ...base.errors import DgrrError, DomainError
 from ...base.keep import Mode
+from ...base.printed import facts, panel
 from ...base.run import OnNonfinite
 from ...base.system import FilePath
 from ...runtime.optim.groups import Optimizer
 from ...runtime.step.evaluate import Evaluation
 from ...runtime.training.step_runner import StepMode
-from ...screen.panels import facts, folded, panel
+from ...screen.panels import folded
 from ...tape import NUMERICS, AnyTensor, Tape
 from ...tape.graph.backward import DenseGrads
 from ...tape.values.tables import PlainTable, statistics

@@ -26,6 +26,11 @@ class Pack:
         self.texts.append(b64encode(np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()).decode())
         return {"kind": _KINDS[array.dtype.name], "at": len(self.texts) - 1}
 
+    def file(self, data: bytes) -> int:
+        """Take a file as it is, and return the number of its element."""
+        self.texts.append(b64encode(data).decode())
+        return len(self.texts) - 1
+
     def series(self, values: Array) -> dict[str, Any]:
         """The same of one number per step; a number that never changes stands for all of them.
 

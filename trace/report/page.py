@@ -26,6 +26,7 @@ SCRIPTS = (
     "gradients",
     "tensors",
     "histograms",
+    "pictures",
     "layout",
     "graph",
     "nodes",

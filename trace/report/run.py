@@ -27,6 +27,7 @@ from .chosen import chosen
 from .graph import rebuilt_graph, recorded_graph
 from .groups import groups
 from .packing import Pack
+from .pictures import TensorPictures
 from .tensors import TensorFigures
 from .walk import walk
 
@@ -45,6 +46,7 @@ class PageRun:
     metrics: dict[str, Array]
     nonfinite: list[int]
     tensors: TensorFigures
+    pictures: TensorPictures
     notes: list[str] = field(default_factory=list[str])
     graph: dict[str, Any] | None = None
     rebuilt: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -92,6 +94,7 @@ class PageRun:
             "noted": [[steps, readable(noted.time), machine(noted)] for steps, noted in self.told.noted],
             "nonfinite": self.nonfinite,
             "figures": self.tensors.packed(pack),
+            "pictures": self.pictures.packed(pack),
             "graph": self.graph,
             "rebuilt": self.rebuilt,
         }
@@ -138,11 +141,12 @@ def collected(
     schema = trace.schema
     closely = [*views.nonfinite[:32], *special, *(rebuild or ())]
     kept = chosen(len(views.losses), schema.params, len(schema.tensors), closely)
-    tensors = TensorFigures(trace, kept)
+    tensors, pictures = TensorFigures(trace, kept), TensorPictures(trace, len(views.losses), closely)
     loss_fn, batches = (None, None) if make_run is None else make_run()
     steps = walk(trace, loss_fn, batches, rules=rules, mode=mode)
     for walked in showing(steps, "report", len(trace), wanted=progress):
         tensors.add(walked)
+        pictures.add(walked)
     run = PageRun(
         trace,
         proofs,
@@ -151,6 +155,7 @@ def collected(
         views.metrics,
         views.nonfinite,
         tensors,
+        pictures,
         [*steps.notes, *(f"worth a look: {finding}" for finding in diagnosed(trace))],
         recorded_graph(trace, len(views.losses)),
         told=ToldOfRun.of(trace),

@@ -6,12 +6,12 @@ from functools import cached_property
 import numpy as np
 
 from ...base.arrays import Array
+from ...base.suggest import listing
 from ..v2.errors import NotRecordedError
 from ..v2.format.constants import RecordMode, TensorRole
 from ..v2.read.reader import StepView, TraceReader
 from .condition import Clause, Condition
 from .expression import ConditionError, Reference
-from .suggest import listing
 
 Found = dict[Reference, Array]
 

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ...base.arrays import Array
+from ...base.suggest import listing
 from ...runtime.ir.step_tape import Listed, chosen_of
 from ..replaying.edited import Edits
 from ..replaying.travel import PastStep
 from .bound_condition import Found, float64
 from .expression import ConditionError, Evaluate, Expression, Reference
 from .nodes import NodesOf, Trial
-from .suggest import listing
 
 _EXAMPLE = "h3 = h3 * 0.5"
 _PARTS = re.compile(r"""^((?:"[^"]*"|'[^']*'|[^="'])*)=(?!=)(.*)$""", re.DOTALL)

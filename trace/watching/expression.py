@@ -9,7 +9,6 @@ import operator
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import partial, reduce
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.errors import DomainError
+from ...base.suggest import did_you_mean
 from .functions import FUNCTIONS
 
 What: TypeAlias = Literal["value", "grad", "update"]
@@ -190,8 +190,7 @@ class Expression(ABC):
     def _call(self, node: ast.Call) -> tuple[Evaluate, bool]:
         at, called = self._place(node), self._source(node.func)
         if called not in _CALLS:
-            close = get_close_matches(called, _CALLS, n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
+            hint = did_you_mean(called, _CALLS, "{}")
             raise self._error(at, f"expected a function among {', '.join(_CALLS)}, got {called!r}{hint}")
         if node.keywords or len(node.args) != 1 or isinstance(node.args[0], ast.Starred):
             raise self._error(at, f"{called}: expected one argument, got {self._source(node)!r}")

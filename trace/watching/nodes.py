@@ -7,12 +7,12 @@ from functools import lru_cache
 from itertools import groupby
 
 from ...base.completed_step import TapeNode
+from ...base.suggest import listing
 from ...runtime.ir.step_tape import Choice, Listed
 from ...tape.graph.node import LEAF
 from ...tape.location import CodePosition, assigned
 from ..json_value import Plain
 from .expression import ConditionError, Reference
-from .suggest import listing
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ....tape import AnyVar, ops
+from ....base.arrays import Array
+from ....tape import AnyVar, Var, ops
 from .operator import Operator, imports
 
 
@@ -34,12 +35,24 @@ def _require_reduction(n: Operator) -> bool:
     return bool(given == "add")
 
 
+def _require_once(n: Operator, rows: Array, size: int) -> None:
+    """Raise ImportedModelError for a row of indices, below a size or negative, that names an element twice."""
+    places = np.sort(rows % max(size, 1), axis=-1)
+    twice = places[..., 1:][places[..., 1:] == places[..., :-1]]
+    if twice.size:
+        raise n.error(
+            f"expected each element to be set once, got index {twice[0]} twice: the standard says not to what"
+        )
+
+
 @imports("ScatterElements", "Scatter")
 def _scatter_elements(n: Operator) -> Any:
-    """Of indices that name no element twice, unless they are added."""
+    """Of indices that name no element twice, unless they are added; which is known of constant ones."""
     x, indices, updates, added = n.var(0), n.var(1), n.var(2), _require_reduction(n)
     sizes = tuple(x.shape)
     axis: int = n.get("axis", 0) % len(sizes)
+    if not added and not isinstance(n.inputs[1], Var):
+        _require_once(n, np.moveaxis(n.constant(1), axis, -1), sizes[axis])
     shape = tuple(indices.shape)
     rest = tuple([(0, 0) if a == axis else (0, sizes[a] - shape[a]) for a in range(len(sizes))])
 
@@ -76,9 +89,13 @@ def _gather_nd(n: Operator) -> Any:
 
 @imports("ScatterND")
 def _scatter_nd(n: Operator) -> Any:
-    """Of indices that name no element twice, unless they are added."""
+    """Of indices that name no element twice, unless they are added; which is known of constant ones."""
     x, indices, updates, added = n.var(0), n.var(1), n.var(2), _require_reduction(n)
     sizes, named = tuple(x.shape), tuple(indices.shape)[-1]
+    if not added and not isinstance(n.inputs[1], Var):
+        known = n.constant(1).reshape(-1, named) % np.array(sizes[:named])
+        flat_places: Array = np.asarray(np.ravel_multi_index(tuple(known.T), sizes[:named]))
+        _require_once(n, flat_places, prod(sizes[:named]))
     count, rest = prod(sizes[:named]), sizes[named:]
     flat = ops.reshape(_flat(indices, sizes[:named]), (-1,))
     values = ops.reshape(updates, (*flat.shape, *rest))

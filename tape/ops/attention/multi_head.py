@@ -275,16 +275,19 @@ def next_weights_and_values(
     position: Any,
     softcap: float | None,
     window: int | None,
+    placed: Callable[[Any], Any],
 ) -> tuple[AnyVar, AnyVar, tuple[Any, Any]]:
     """The weights and values of heads for one more place, and the keys and values kept with its own.
 
-    ``kept`` are (*Bs, G, length, K / H), of which those before ``position`` are there, an int64 without axes.
+    ``kept`` are (*Bs, G, length, K / H), of which those before ``position`` are there, an int64 without axes. The query
+    and the key of the place are put through ``placed``.
     """
     num_heads, groups = heads
-    query, *new = (
+    query, key, value = (
         _heads(_projected(x, w, b), count)
         for w, b, count in zip(weights, biases, (num_heads, groups, groups), strict=True)
     )
+    query, new = placed(query), (placed(key), value)
     length = shape_of(kept[0])[-2]
     places: Any = np.arange(length)
     here = broadcast_to(position, (length,))

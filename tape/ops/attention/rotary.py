@@ -1,6 +1,6 @@
 """Rotary positions: pairs of features turned by an angle that grows with the position."""
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -72,14 +72,18 @@ def rotary(
     if shape[-1] % 2:
         raise ShapeError(f"{NAME}: argument 'x': expected an even number of features, got shape {shape}")
     half = (*shape[:-1], shape[-1] // 2)
-    sines, cosines = (
-        cast(Any, np.broadcast_to(t, half)) for t in turns(offset, *half[-2:], float(base), np.dtype(x.dtype))
-    )
-    first, second = _pairs(x, half, interleaved)
+    sines, cosines = (np.broadcast_to(t, half) for t in turns(offset, *half[-2:], float(base), np.dtype(x.dtype)))
+    made: Var[F, *Bs, N, K] = turned(x, sines, cosines, interleaved)
+    return made
+
+
+def turned(x: Any, sines: Any, cosines: Any, interleaved: bool) -> Any:
+    """Each pair of features of x turned by an angle of which the sine and the cosine are given, of x's leading axes."""
+    shape = shape_of(x)
+    first, second = _pairs(x, (*shape[:-1], shape[-1] // 2), interleaved)
     a = sub(mul(first, cosines), mul(second, sines))
     b = add(mul(second, cosines), mul(first, sines))
-    turned: Var[F, *Bs, N, K] = cast(Any, reshape(stack([a, b], -1), shape) if interleaved else append(a, b, -1))
-    return turned
+    return reshape(stack([a, b], -1), shape) if interleaved else append(a, b, -1)
 
 
 def _pairs(x: Any, half: tuple[int, ...], interleaved: bool) -> tuple[Any, Any]:

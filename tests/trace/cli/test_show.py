@@ -15,13 +15,16 @@ import pytest
 
 from dgrr.runtime import SGD
 from dgrr.tape import NUMERICS
-from dgrr.trace import CompletedStep, TraceRecorder, open_trace
+from dgrr.trace import CompletedStep, TraceRecorder, Verdict, open_trace
 from dgrr.trace.cli import main
+from dgrr.trace.showing import overview
 from dgrr.trace.showing.follow import follow
 from dgrr.trace.showing.overview import RunOverview
+from dgrr.trace.v2.check.report import Finding, Report
 from dgrr.trace.v2.repair.forge import flip_bit
 
 from ...keeping import recorder_of, resumed
+from ..v2.read.test_damage import frame_bounds
 
 RecordRun = Callable[..., Path]
 Said = Callable[..., tuple[int, str, str]]
@@ -218,6 +221,29 @@ def test_a_run_that_goes_on_and_one_that_was_left(said: Said, tmp_path: Path) ->
     run.recorder.close()
     assert said("show", "run.dgrr")[1].startswith("run.dgrr.partial: 2 steps, unfinished\n")
     assert "verdict     unsealed: " in said("show", "run.dgrr.partial")[1]
+
+
+def test_a_run_with_frames_of_another_is_damaged(said: Said, record_run: RecordRun, tmp_path: Path) -> None:
+    """Each frame is whole, but their chain is not that of one run."""
+    ours, theirs = record_run("a.dgrr").read_bytes(), record_run("b.dgrr", diverge=0).read_bytes()
+    start, end = frame_bounds(ours)[5]
+    (tmp_path / "mixed.dgrr").write_bytes(ours[:start] + theirs[start:end] + ours[end:])
+    code, out, _ = said("show", "mixed.dgrr")
+    assert code == 0
+    assert re.match(r"mixed\.dgrr: \d+ steps, damaged\n", out)
+    assert "verdict     chain: " in out
+
+
+@pytest.mark.parametrize(
+    ("verdict", "state"), [(Verdict.CHAIN, "damaged"), (Verdict.CORRUPT, "damaged"), (Verdict.UNPROVEN, "sealed")]
+)
+def test_what_validation_alone_finds_makes_a_run_damaged(
+    said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdict: Verdict, state: str
+) -> None:
+    recorded(tmp_path / "run.dgrr", [4.0]).recorder.seal()
+    found = Report("run.dgrr", 2, findings=[Finding(verdict, "so it is")])
+    monkeypatch.setattr(overview, "validate", lambda path: found)
+    assert said("show", "run.dgrr")[1].startswith(f"run.dgrr: 1 step, {state}\n")
 
 
 def test_a_damaged_run_is_shown_as_far_as_it_is_whole(said: Said, tmp_path: Path) -> None:

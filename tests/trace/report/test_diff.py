@@ -25,6 +25,7 @@ from dgrr.trace import (
 )
 from dgrr.trace.comparing.losses import LossCurves
 from dgrr.trace.comparing.ops import aligned, first_op
+from dgrr.trace.comparing.tensors import TensorDifference
 
 from ...browser import Browser
 from .conftest import HOSTILE
@@ -325,6 +326,15 @@ def test_settings_losses_and_tensors(runs: Path) -> None:
     assert [row[0] for row in tensors] == [tensor.title for tensor in found.tensors]
     assert "all 14 values are equal" in page.said["values"]
     assert f"{found.word} {found.sentence}" in page.said["summary"]
+
+
+def test_every_tensor_is_on_the_page_once(tmp_path: Path) -> None:
+    for count in (8, 9, 11):
+        tensors = [TensorDifference(f"layer{i}.weight", "grad", (2,), "f32") for i in range(count)]
+        found = parted(digests("abcdef", "abcdef"), digests("aBcdef", "abcdef"), tensors=tensors)
+        page = written(found, tmp_path).text
+        assert [page.count(f"'{tensor.name}'") for tensor in tensors] == [1] * count
+        assert page.count(f"<summary>{count - 8} more</summary>") == (count > 8)
 
 
 def strokes(page: Page, side: str) -> str:

@@ -59,6 +59,7 @@ def walk_through(browser: Browser) -> None:
     """See every section, and every chart."""
     for section in browser.js("return [...document.querySelectorAll('main section')].map(s => s.id)"):
         see(browser, section)
+        browser.js("document.querySelectorAll(arguments[0]).forEach(d => { d.open = true; })", f"#{section} details")
         for chart in browser.all(f"#{section} .chart:not(.hidden)"):
             browser.js("arguments[0].scrollIntoView({behavior: 'instant', block: 'center'})", chart)
             drawn_chart(browser, chart)
@@ -137,7 +138,7 @@ def test_what_a_trace_says_is_never_markup(browser: Browser, trouble: Path) -> N
     walk_through(browser)
     browser.press("t")
     walk_through(browser)
-    assert browser.js("return window.harmed") is None and browser.all("main img") == []
+    assert browser.js("return window.harmed") is None and browser.all("main img:not(.pictures img)") == []
     assert HOSTILE in text(browser, "#tensors table")
 
 
@@ -390,6 +391,65 @@ def test_every_node_of_a_rebuilt_step(browser: Browser, one: Path, digits: Path)
 
 
 # ------------------------------------------------------------------ two runs
+
+
+def pictures(browser: Browser, param: int = 0) -> list[tuple[str, str]]:
+    """Of a param that is open, what is said of each image, and the image."""
+    see(browser, "pictures")
+    images = "[...document.querySelectorAll('.param')[arguments[0]].querySelectorAll('img')]"
+    script = f"return {images}.map(image => [image.alt, image.src])"
+    browser.until(lambda: len(browser.js(script, param)) == 3, "three pictures")
+    drawn = f"return {images}.every(image => image.complete && image.naturalWidth > 0)"
+    browser.until(lambda: browser.js(drawn, param), "the pictures are drawn")
+    return [(said, data) for said, data in browser.js(script, param)]
+
+
+def test_pictures_follow_the_step(browser: Browser, one: Path, digits: Path) -> None:
+    browser.open(one)
+    last = pictures(browser)
+    with open_trace(digits) as trace:
+        gradients = {step: trace.tensor("0.weight", step=step) for step in (0, STEPS - 1)}
+    for step, found in ((STEPS - 1, last), (0, None)):
+        if found is None:
+            browser.press("HOME")
+            at_step(browser, 0)
+            found = pictures(browser)
+        value, gradient, update = found
+        least, greatest = (f"{x.item():.4g}" for x in (gradients[step].min(), gradients[step].max()))
+        assert gradient[0].startswith(f"(16, 64) float32: {least} to {greatest}, mean ")
+        assert len({data for _, data in (value, gradient, update)}) == 3
+    assert all(before[1] != after[1] for before, after in zip(found, last, strict=True))
+    buttons = browser.all("#pictures .tools button[value]")
+    assert [button.text for button in buttons][:2] == ["0", "4"] and buttons[0].get_attribute("aria-pressed") == "true"
+    buttons[-1].click()
+    at_step(browser, STEPS - 1)
+    assert pictures(browser) == last
+    browser.press("ARROW_LEFT")  # of this step there is none: the last one before it
+    at_step(browser, STEPS - 2)
+    pressed = browser.find("#pictures .tools button[aria-pressed=true]").text
+    assert int(pressed) < STEPS - 2
+    assert text(browser, "#pictures figure .note") == f"step {pressed}"
+
+
+def test_params_open_by_the_keyboard_and_show_their_numbers(browser: Browser, one: Path, digits: Path) -> None:
+    browser.open(one)
+    see(browser, "pictures")
+    summaries = browser.all("#pictures summary")
+    assert [summary.text.split()[0] for summary in summaries] == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    browser.js("arguments[0].focus()", summaries[3])
+    browser.press("ENTER")
+    assert [said.split(":")[0] for said, _ in pictures(browser, 3)] == ["(10,) float32"] * 3
+    browser.js("arguments[0].open = false", browser.all(".param")[0])
+    browser.all(".param")[3].find_element("css selector", ".tools button").click()
+    browser.until(lambda: browser.all("#pictures table.data"), "the table")
+    with open_trace(digits) as trace:
+        gradient = trace.tensor("2.bias", step=0)
+    step, of, least, greatest, *_ = rows(browser, "pictures")[1]
+    assert (step, of) == ("0", "Gradient")
+    assert (float(least), float(greatest)) == (
+        pytest.approx(gradient.min(), rel=1e-3),
+        pytest.approx(gradient.max(), rel=1e-3),
+    )
 
 
 def test_two_runs_are_shown_from_where_they_part(browser: Browser, two: Path) -> None:

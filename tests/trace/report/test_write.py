@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,26 @@ import pytest
 from dgrr.runtime import SGD, Trainer
 from dgrr.tape import NUMERICS
 from dgrr.trace import CompletedStep, Verdict, at, open_trace, state_after, write_report
-from dgrr.trace.report.charts.heat import FIRST, MOST_BINS, ZERO as GREY, Cells, bins, marks, picture, pooled, scale
+from dgrr.trace.comparing.result import Comparison
+from dgrr.trace.report.charts.heat import (
+    FIRST,
+    MOST_BINS,
+    ZERO as GREY,
+    Cells,
+    _mark,  # pyright: ignore[reportPrivateUsage]
+    bins,
+    marks,
+    picture,
+    pooled,
+    scale,
+)
 from dgrr.trace.report.charts.plots import library
 from dgrr.trace.report.chosen import chosen
 from dgrr.trace.report.codes import ABSENT, NON_FINITE, ZERO, decode, encode
+from dgrr.trace.report.differences import steps_of
 from dgrr.trace.report.figures import distance, figures, histogram, norm
 from dgrr.trace.report.page import page
+from dgrr.trace.report.run import PageRun
 from dgrr.trace.v2.repair.forge import flip_bit
 
 from ...keeping import recorder_of
@@ -178,6 +193,16 @@ def test_a_digest_trace_has_gradients_by_its_model(digests: Path, digits: Path, 
         assert computed.array(mine).tobytes() == recorded.array(other).tobytes()
 
 
+def test_the_graph_is_that_of_the_first_step_with_ops(both: Page, digits: Path) -> None:
+    graph = both.data["runs"][0]["graph"]
+    with open_trace(digits) as trace:
+        found = trace.ops(0)
+    assert found is not None and (graph["step"], graph["rebuilt"]) == (0, False)
+    assert graph["op"] == [node.op for node in found.nodes]
+    assert graph["parents"] == [list(node.parents) for node in found.nodes]
+    assert graph["place"] == [node.place for node in found.nodes]
+
+
 def test_rebuilt_nodes_are_those_of_the_past_step(both: Page, digits: Path) -> None:
     (graph,) = both.data["runs"][0]["rebuilt"]
     past = at(digits, 3, *model_run())
@@ -204,6 +229,32 @@ def test_where_two_runs_part(both: Page) -> None:
     assert (marks[PART + 1 :] == 1).all()
 
 
+def test_what_the_first_run_has_not_is_unknown_and_not_the_same(folder: Path) -> None:
+    ones = np.ones(2, np.float32)
+    for name, params, steps in (("short", ["w"], 2), ("long", ["w", "more"], 3)):
+        grads = dict.fromkeys(params, ones)
+        record(folder / f"{name}.dgrr", grads, steps, lambda step, grads=grads: {"grads": grads})
+    write_report([folder / "short.dgrr", folder / "long.dgrr"], folder / "lengths.html")
+    page = Page(folder / "lengths.html")
+    (found,) = page.data["differences"]
+    params = page.data["runs"][1]["figures"]["params"]
+    marks = page.array(found["gradients"]).reshape(3, 2)
+    assert marks[:, params.index("w")].tolist() == [0, 0, 2]
+    assert marks[:, params.index("more")].tolist() == [2, 2, 2]
+
+
+def test_validations_behind_the_last_step_that_is_shown_are_left_out() -> None:
+    told = SimpleNamespace(validations={step: {"validation_loss": step / 2} for step in (1, 2, 3, 4)})
+    run: Any = SimpleNamespace(losses=np.zeros(3), told=told)
+    steps, values = vars(PageRun)["validations"].fget(run)["validation_loss"]
+    assert (steps.tolist(), values.tolist()) == ([1, 2], [0.5, 1.0])
+
+
+def test_steps_around_a_difference_are_special() -> None:
+    parted = [Comparison("a", "b", Verdict.DIVERGED, "", step=step) for step in (7, None, 30)]
+    assert steps_of(parted) == [6, 7, 8, 29, 30, 31]
+
+
 def test_marks_of_a_troubled_run(troubled: Path, folder: Path) -> None:
     write_report([troubled], folder / "troubled.html")
     shown = Page(folder / "troubled.html")
@@ -218,6 +269,19 @@ def test_marks_of_a_troubled_run(troubled: Path, folder: Path) -> None:
     assert any("'mine@1' is not known" in note for note in run["notes"])
     assert any(note.startswith("worth a look: no gradient reached dead:") for note in run["notes"])
     assert run["figures"]["ratios"] is None
+
+
+def test_an_update_of_weights_that_are_zero_has_no_ratio(folder: Path) -> None:
+    def loss_of(p: Any, x: Any) -> Any:
+        return ((p["w"] - x) ** 2).sum()
+
+    trainer = Trainer(loss_of, {"w": np.zeros(2)}, SGD(0.25), trace=folder / "zero.dgrr")
+    trainer.fit([np.ones(2)], steps=3, epochs=3)  # w is 0, 0.5, 0.75 before the steps
+    write_report([folder / "zero.dgrr"], folder / "zero.html")
+    page = Page(folder / "zero.html")
+    codes = page.array(page.data["runs"][0]["figures"]["ratios"])
+    assert codes[0] == ABSENT
+    assert decode(codes[1:]) == pytest.approx([0.25 / 0.5, 0.125 / 0.75], rel=2e-3)
 
 
 def test_a_damaged_trace_is_shown_up_to_its_damage(record_run: RecordRun, folder: Path) -> None:
@@ -441,6 +505,16 @@ def test_the_scale_of_a_map_is_that_of_most_of_it() -> None:
     rows[8, 8] = np.inf
     assert scale(rows) == pytest.approx((low, high), rel=0.1)
     assert scale(np.zeros((3, 2))) == (0.1, 10.0)
+
+
+def test_marks_of_a_row_stand_apart() -> None:
+    """A sixtieth of the width, so that they can be told from one another."""
+    drawn = list[tuple[list[float], list[float]]]()
+    plot: Any = SimpleNamespace(scatter=lambda xs, ys, **look: drawn.append((xs, ys)))
+    _mark(plot, np.ones((2, 600), bool), 1200, "circle")
+    xs, ys = drawn[0]
+    assert ys == [0.5] * 60 + [1.5] * 60
+    assert xs[:3] == [1.0, 21.0, 41.0] and set(np.diff(xs[:60])) == {20.0}
 
 
 def test_steps_that_share_a_column_of_a_map_show_the_greatest_and_every_mark() -> None:

@@ -81,12 +81,11 @@ def _require_known(argv: Sequence[str], names: Sequence[str]) -> None:
     """Raise UsageError for a first word that is no command, with the one that may be meant."""
     if not argv or argv[0].startswith("-") or argv[0] in names:
         return
-    from ....base.pytorch_names import close_to
+    from ....base.suggest import did_you_mean
 
-    meant = close_to(argv[0], names)
-    advice = f"did you mean {meant!r}?" if meant else "`dgrr --help` lists them"
+    advice = did_you_mean(argv[0], names) or "; `dgrr --help` lists them"
     shown = argv[0] if argv[0].isprintable() and argv[0].split() == [argv[0]] else repr(argv[0])
-    raise UsageError(f"{shown}: no such command; {advice}", "dgrr ")
+    raise UsageError(f"{shown}: no such command{advice}", "dgrr ")
 
 
 class _PrintCompletion(argparse.Action):

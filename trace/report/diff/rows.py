@@ -101,12 +101,14 @@ class Rows:
         return reached
 
     def _reached_back(self, started: Sequence[bool], values: Sequence[bool]) -> list[bool]:
-        """The same of gradients: the backward of an op reads what arrived at it, its inputs and its value."""
+        """The same of gradients: the backward of an op reads what arrived at it, its inputs and its value.
+
+        Of a value that is reached by an input ``values`` says so too.
+        """
         reached = list(started)
         for r in self.backward:  # what takes a value stands behind it, and passes its gradient on before
-            row = self.rows[r]
-            if reached[r] or values[r] or any(values[p] for p in row.parents):
-                for p in row.parents:
+            if reached[r] or values[r]:
+                for p in self.rows[r].parents:
                     reached[p] = True
         return reached
 

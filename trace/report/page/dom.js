@@ -172,10 +172,7 @@ function figure({ caption, label, tools = [], chart, table, also = [] }) {
     el("figcaption", {}, caption),
   );
   const redraw = inSight(made, () => {
-    const asTable = button.getAttribute("aria-pressed") === "true";
-    picture.classList.toggle("hidden", asTable);
-    rows.classList.toggle("hidden", !asTable);
-    if (asTable) {
+    if (button.getAttribute("aria-pressed") === "true") {
       rows.replaceChildren();
       table(rows);
     } else {
@@ -184,6 +181,8 @@ function figure({ caption, label, tools = [], chart, table, also = [] }) {
   });
   const show = (asTable) => {
     button.setAttribute("aria-pressed", String(asTable));
+    picture.classList.toggle("hidden", asTable);
+    rows.classList.toggle("hidden", !asTable);
     redraw();
   };
   button.addEventListener("click", () => show(button.getAttribute("aria-pressed") !== "true"));

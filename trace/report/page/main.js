@@ -69,6 +69,7 @@ ratesSection();
 heatSection();
 stepSection();
 histogramSection();
+pictureSection();
 graphSection();
 nodesSection();
 aboutSection();

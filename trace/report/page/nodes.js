@@ -12,7 +12,7 @@ function graphSection() {
       el(
         "p",
         { className: "muted" },
-        'No step has its ops recorded. Record the run with record_ops="first", or give the report its model: --model MODULE:FUNCTION.',
+        'No step has its ops recorded. Record the run with Keep(..., ops="first"), or give the report its model: --model MODULE:FUNCTION.',
       ),
     );
     return;

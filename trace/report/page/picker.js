@@ -81,6 +81,7 @@ const SHORT = {
   gradients: "Gradients",
   tensors: "Tensors",
   histograms: "Histograms",
+  pictures: "Pictures",
   graph: "Graph",
   nodes: "Nodes",
   about: "Runs",

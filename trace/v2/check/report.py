@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from ....base.printed import Printed
+from ....base.printed import facts, panel
 from ...exit_codes import Exit
 from ...json_value import Plain
 from ..verdict import Verdict
@@ -29,7 +29,7 @@ class Finding(Plain):
 
 
 @dataclass(slots=True)
-class Report(Plain, Printed):
+class Report(Plain):
     """What was asked of a trace and how it went.
 
     `structure`, `chain`, `update`, `gradient` and `data` are each `proven`, `failed` or `not proven`.
@@ -84,8 +84,21 @@ class Report(Plain, Printed):
         """What is proven of structure, chain, update, gradient and data, by these names."""
         return {name: getattr(self, name) for name in PROOFS}
 
+    def _repr_html_(self) -> str:
+        """What is proven and what was found, in a notebook."""
+        rows: dict[str, object] = {**self.proofs}
+        if self.signable:
+            rows["root"] = self.root
+        for name, lines in (("found", self.findings), ("notes", self.notes)):
+            if lines:
+                rows[name] = "\n".join(map(str, lines))
+        return panel(self._title(), facts(rows))
+
+    def _title(self) -> str:
+        return f"{self.path}: {self.verdict.value} (version {self.version}, {self.steps} steps)"
+
     def __str__(self) -> str:
-        lines = [f"{self.path}: {self.verdict.value} (version {self.version}, {self.steps} steps)"]
+        lines = [self._title()]
         lines += [f"  {name:<10} {proof}" for name, proof in self.proofs.items()]
         lines += [f"  {'root':<10} {self.root}"] if self.signable else []
         lines += [f"  {finding}" for finding in self.findings]

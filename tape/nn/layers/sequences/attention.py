@@ -127,20 +127,21 @@ class MultiHeadAttention(Layer, kinds=KINDS):
 
     def _next(self, x: AnyVar, weights: Any, biases: Any, ctx: Context, place: PlaceInSequence) -> AnyVar:
         """One place of a sequence, of which the keys and values before it are kept."""
-        if not self.causal or self.rotary is not None or tuple(x.shape)[-2] != 1:
+        if not self.causal or tuple(x.shape)[-2] != 1:
             raise DomainError(
-                f"{self!r}: expected causal attention without rotary, and one place of x, where keys and values are "
-                f"kept, got shape {tuple(x.shape)}"
+                f"{self!r}: expected causal attention, and one place of x, where keys and values are kept, got shape "
+                f"{tuple(x.shape)}"
             )
         heads = self.num_heads, self.num_kv_heads or self.num_heads
         kept = ctx.state["keys"], ctx.state["values"]
         found, values, kept = next_weights_and_values(
-            x, weights[:3], biases[:3], heads, kept, place.position, self.softcap, self.window
-        )
+            x, weights[:3], biases[:3], heads, kept, place.position, self.softcap, self.window,
+            lambda heads: self._placed(heads, ctx),
+        )  # fmt: skip
         for name, value in zip(("keys", "values"), kept, strict=True):
             ctx.update(name, value)
         y: AnyVar = joined_heads(found, values, weights[3], biases[3])
         return y
 
-    def _placed(self, heads: AnyVar) -> AnyVar:
-        return heads if self.rotary is None else self.rotary({}, heads)
+    def _placed(self, heads: AnyVar, ctx: Context | None = None) -> AnyVar:
+        return heads if self.rotary is None else self.rotary({}, heads, ctx)

@@ -8,6 +8,7 @@ import numpy as np
 from .... import ops
 from ....errors import ShapeError
 from ....ops.attention.positions import turns
+from ....ops.attention.rotary import turned
 from ....record.kinds.values import POSITIVE
 from ....var.var import AnyVar
 from ...context import Context, PlaceInSequence
@@ -122,6 +123,14 @@ class Rotary(Positions):
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The same shape."""
-        y: Any = ops.rotary(x, self.base, 0, self.interleaved)  # pyright: ignore[reportUnknownVariableType]
+        place, shape = None if ctx is None else ctx.place, tuple(x.shape)
+        y: Any
+        if place is None:
+            y = ops.rotary(x, self.base, 0, self.interleaved)  # pyright: ignore[reportUnknownVariableType]
+        else:
+            tables = turns(0, place.length, shape[-1] // 2, float(self.base), x.dtype)
+            half = (*shape[:-1], shape[-1] // 2)
+            sines, cosines = (ops.broadcast_to(_row(x.tape.const(table), place), half) for table in tables)
+            y = turned(x, sines, cosines, self.interleaved)
         made: AnyVar = y
         return made

@@ -1,12 +1,17 @@
-"""``dgrr show``: a run on one screen, also while it is recorded; or several, one line each."""
+"""``dgrr show``: a run on one screen, also while it is recorded; several, one line each; or a tensor of a run."""
 
 import argparse
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from ...answer import Answer, done
 from ...arguments import Parser, UsageError, path
 from ...formats import require_answer
+
+if TYPE_CHECKING:
+    from ....v2.read.reader import TraceReader
+    from ....watching.expression import What
 
 HELP = """
 Show a run on one screen: its loss, its worst gradients, its speed, its verdict. Of several show a table.
@@ -15,6 +20,8 @@ examples:
   dgrr show run.dgrr             also of a run that is not finished
   dgrr show --follow run.dgrr    while it is recorded
   dgrr show a.dgrr b.dgrr        their losses, validations and notes, one line each
+  dgrr show run.dgrr --tensor 0.weight --step 3                a picture of a gradient
+  dgrr show run.dgrr --tensor 0.weight --step 3 --what value   of the weights before the step
 """
 
 
@@ -23,10 +30,20 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("paths", type=path, nargs="+", metavar="PATH", help=traces)
     follow = "show what comes of a run while it is recorded, until it ends"
     parser.add_argument("-f", "--follow", action="store_true", help=follow)
+    tensor = "show a picture of this tensor: a cell for each element, coloured by its sign and size"
+    parser.add_argument("--tensor", metavar="NAME", help=tensor)
+    parser.step("with --tensor: the step, from 0; default: the last one that is recorded", "N")
+    what = "with --tensor: its value before the step, its gradient, or what the step added to it; default: grad"
+    parser.add_argument("--what", choices=("value", "grad", "update"), help=what)
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Show a run; with ``--follow`` first what comes of it until it ends."""
+    """Show a run; with ``--follow`` first what comes of it until it ends; with ``--tensor`` a picture."""
+    if args.tensor is not None:
+        return _tensor(args)
+    for option in ("step", "what"):
+        if getattr(args, option) is not None:
+            args.parser.error(f"argument --{option}: it goes with --tensor")
     if len(args.paths) > 1:
         return _several(args)
     from .....screen.showing import styled, text_width
@@ -36,7 +53,7 @@ def run(args: argparse.Namespace) -> Answer:
     require_answer(args, _there(path))
     shown = overview(_followed(path) if args.follow else path)
     drawn = args.follow and _redraws()
-    return done({"run": shown.to_dict(), "runs": None}, "" if drawn else styled(shown.screen(text_width())))
+    return _shown("run", shown.to_dict(), "" if drawn else styled(shown.screen(text_width())))
 
 
 def _several(args: argparse.Namespace) -> Answer:
@@ -47,7 +64,41 @@ def _several(args: argparse.Namespace) -> Answer:
     from ....showing.folder import entry, screen
 
     found = [entry(_there(path)) for path in args.paths]
-    return done({"run": None, "runs": found}, styled(screen(found, ".")))
+    return _shown("runs", found, styled(screen(found, ".")))
+
+
+def _tensor(args: argparse.Namespace) -> Answer:
+    """A picture of a tensor of one run."""
+    from .....screen.showing import styled
+    from ....showing.overview import read
+    from ....showing.shown_tensor import ShownTensor
+
+    if len(args.paths) > 1 or args.follow:
+        args.parser.error("argument --tensor: it is of one run, and not with --follow")
+    path = _there(args.paths[0])
+    require_answer(args, path)
+    what: What = args.what or "grad"
+    with read(path, "tolerate_tail") as trace:
+        _require_there(trace, args.tensor, args.step, what)
+        found = ShownTensor.of(trace, args.tensor, what, args.step)
+    return _shown("tensor", found.to_dict(), styled(found.screen()))
+
+
+def _require_there(trace: "TraceReader", name: str, step: int | None, what: str) -> None:
+    """Raise UsageError for a tensor or a step that a trace has not; the value before no step is that at the end."""
+    from .....base.suggest import listing
+    from ...inspection import step_of
+
+    if name not in trace.schema.position:
+        there = listing(name, [spec.name for spec in trace.schema.tensors])
+        raise UsageError(f"argument --tensor: {trace.path} has no tensor {name!r}: it has {there}")
+    if not len(trace) or (step is not None and step != len(trace) - (what != "value")):
+        step_of(trace, step or 0)
+
+
+def _shown(what: str, found: object, text: str) -> Answer:
+    """The answer, under one of the keys."""
+    return done(dict.fromkeys(("run", "runs", "tensor")) | {what: found}, text)
 
 
 def _there(path: str) -> str:

@@ -119,10 +119,11 @@ class Bound:
             copies[done] = array
         return done + 1, None
 
-    def with_rows(self, behind: Array) -> "Bound":
+    def with_rows(self, behind: Sequence[Array]) -> "Bound":
         """The same with rows of others that are run behind each step."""
-        shared = self.shared or bool((behind[:, machine.PARTS] > 1).any())
-        return replace(self, rows=np.concatenate([self.rows, behind]), shared=shared, kept=[*self.kept, behind])
+        rows = np.concatenate([self.rows, *behind])
+        shared = self.shared or bool((rows[:, machine.PARTS] > 1).any())
+        return replace(self, rows=rows, shared=shared, kept=[*self.kept, *behind])
 
     def fetch(self, *arrays: Array) -> None:
         """They lie there already."""

@@ -169,7 +169,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["callbacks"],
     ],
     "runtime/captured": [
-        ["buffers", "captured_update", "held", "kept", "profile", "reads"],
+        ["buffers", "captured_update", "held", "kept", "profile", "reads", "shown_metrics"],
         ["purity"],
         ["plans"],
         ["captured_forward", "replayed_step"],

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ...base.arrays import Array
-from ...base.completed_step import CompletedStep
+from ...base.completed_step import CompletedStep, StepNumbers
 from ...runtime.ir.step_tape import Choose, Chosen
 from ...runtime.optim.groups import Groups
 from ...runtime.step.batch import map_batch
@@ -66,11 +66,13 @@ class _LaunchRecorder:
         self.made = list[bytes]()
         """Behind the launch, the fronts of its steps."""
 
-    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]]) -> FrontRows | None:
+    def rows(
+        self, first: CompletedStep, hyper: Sequence[Mapping[str, float]], numbers: StepNumbers
+    ) -> FrontRows | None:
         """See `LaunchRecorder`."""
         self._ahead = self._first - first.step
         first.step, first.hyper = self._first, self._hyper
-        return self._fronts.rows(first, [self._hyper] * len(hyper))
+        return self._fronts.rows(first, [self._hyper] * len(hyper), numbers.scale)
 
     def recorded(self, last: CompletedStep, rows: FrontRows) -> None:
         """See `LaunchRecorder`."""

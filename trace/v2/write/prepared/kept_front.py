@@ -31,9 +31,9 @@ class KeptFront(PreparedFront):
         self._used[0] = 0
         return super().run(done)
 
-    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]]) -> Array | None:
+    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]], scale: Array | None) -> Array | None:
         """See `PreparedFront`."""
-        made = super().rows(first, hyper)
+        made = super().rows(first, hyper, scale)
         self._used[0] = 0
         return made
 

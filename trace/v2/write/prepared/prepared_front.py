@@ -22,7 +22,7 @@ from ...format.digest import Batch, batch_arrays, dtype_name, preamble
 from ...format.fields import bitmap
 from ...format.layout import FrameLayout
 from ...format.step import STEP, StepScalars
-from ..scalar_names import ScalarNames, canonical_clip, step_flags
+from ..scalar_names import ScalarNames, step_flags
 from ..tensors import RecordedTensors
 
 ArrayKind = tuple[np.dtype[Any], tuple[int, ...]]
@@ -31,7 +31,8 @@ ArrayKind = tuple[np.dtype[Any], tuple[int, ...]]
 MOST = 64
 """How many steps may be made in one launch."""
 
-_CLIP = STEP.packed("threshold", "scale")
+_THRESHOLD = STEP.packed("threshold", "threshold")
+_SCALE: ArrayKind = (np.dtype(np.float64), ())
 
 
 class StepKind(NamedTuple):
@@ -80,9 +81,11 @@ class PreparedFront:
         present = tensors.present(kind.grads)
         self._present, self._tensors = len(present), tensors.in_front(present, due=kind.due)
         corrections = tensors.state_kinds(names.corrections)
-        given = [kind.loss, *kind.batch, *((t.dtype, t.shape) for t in self._tensors), *corrections]
+        arrays = [kind.loss, *kind.batch, *((t.dtype, t.shape) for t in self._tensors), *corrections]
+        given = [*arrays, *[_SCALE] * kind.clipped]
         self._given, self._nbytes = Given(given), [dtype.itemsize * prod(shape) for dtype, shape in given]
-        self._first, self._corrections = 1 + len(kind.batch), len(corrections)
+        self._first, self._scale_at = 1 + len(kind.batch), len(arrays)
+        self._corrections = range(len(arrays) - len(corrections), len(arrays))
         self.body = slice(self._first, self._first + layout.recorded(len(self._tensors), due=kind.due))
         """Which of the arrays of a step have their elements recorded."""
         self._lay_out(present, before)
@@ -129,7 +132,7 @@ class PreparedFront:
         """What is done, in turn: first the arrays are looked at."""
         yield self._given
         yield self._scalars()
-        yield Digests([*self._inputs(), *self._digested(), self._looked_at()])
+        yield Digests([*self._inputs(), *self._digested(), *self._looked_at()])
         yield from self._joined()
 
     def _scalars(self) -> Moves:
@@ -141,10 +144,12 @@ class PreparedFront:
             Move(front[at["loss"] :][: self._nbytes[0]], self._given.place(0)),
             Move(front[at["hyper"] :][: self._numbers.size], BytePlace(address_of(self._told_at), self._told_at)),
         ]
-        begin, every = at["corrections"], len(self._nbytes)
-        for i in range(every - self._corrections, every):
+        begin = at["corrections"]
+        for i in self._corrections:
             moves.append(Move(front[begin:][: self._nbytes[i]], self._given.place(i)))
             begin += self._nbytes[i]
+        if self._kind.clipped:
+            moves.append(Move(front[self._declared.places["scale"]], self._given.place(self._scale_at)))
         return Moves(moves)
 
     def _inputs(self) -> Iterator[Message]:
@@ -162,9 +167,11 @@ class PreparedFront:
             out = self._front[self._declared.fixed + DIGEST * i :][:DIGEST]
             yield _message((tensor.dtype, tensor.shape), self._given.place(self._first + i), out, again)
 
-    def _looked_at(self) -> Message:
-        """The loss, which must be finite; nobody asks for its digest."""
-        return _message(self._kind.loss, self._given.place(0), zeros(DIGEST))
+    def _looked_at(self) -> Iterator[Message]:
+        """What must be finite, and of which nobody asks for a digest: the loss, and the scale."""
+        yield _message(self._kind.loss, self._given.place(0), zeros(DIGEST))
+        if self._kind.clipped:
+            yield _message(_SCALE, self._given.place(self._scale_at), zeros(DIGEST))
 
     def _joined(self) -> Iterator[Digests]:
         """The digests of digests: of the batch and of the state, and then the link of the state chain."""
@@ -175,10 +182,10 @@ class PreparedFront:
         content = self._front[self._declared.at[STEP.chained] :]
         yield Digests([Message(self._before_link, content.nbytes, self._front[:DIGEST], place_of(content))])
 
-    def _counted(self, *counters: Counter) -> Moves:
-        """The state chain goes on, and the counts, and what is told."""
+    def _counted(self) -> Moves:
+        """The state chain goes on, and the count, and what is told."""
         told = Counter(self._told_at, self._numbers.size)
-        return Moves([Move(self._link, place_of(self._front))], [*counters, Counter(self._step), told])
+        return Moves([Move(self._link, place_of(self._front))], [Counter(self._step), told])
 
     # ------------------------------------------------------------------ a step
 
@@ -188,20 +195,20 @@ class PreparedFront:
         None, with nothing done, where it is none of this kind, or an array is not as it is written: of another dtype,
         shape or order, or with an infinity or NaN.
         """
-        arrays = self._arrays(done)
+        arrays = self._arrays(done, None if done.clip is None else np.asarray(done.clip[1], np.float64))
         if arrays is None:
             return None
         self._tell(done.clip, [done.hyper])
         self._given.take(arrays)
         return None if self._program.run() else arrays
 
-    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]]) -> Array | None:
+    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]], scale: Array | None) -> Array | None:
         """Rows of the machine that make those of steps in turn, each run behind its step; at most `MOST`.
 
-        All have the arrays of the first and its clipping, and each its hyperparameters. None, where that one is of
-        another kind.
+        All have the arrays of the first, the scale of clipping where it lies, and each its hyperparameters. None, where
+        that one is of another kind.
         """
-        arrays = self._arrays(first)
+        arrays = self._arrays(first, scale)
         if arrays is None:
             return None
         self._given.take(arrays)
@@ -210,10 +217,10 @@ class PreparedFront:
         self._tell(first.clip, hyper)
         return self._program.rows()[1:]
 
-    def _arrays(self, done: CompletedStep) -> tuple[Array, ...] | None:
-        """The arrays of a step; None if it is of another kind."""
-        clip, batch = done.clip, self._batch(done.batch)
-        if batch is None or self._said != (len(done.grads), clip is not None, done.micro_batches, done.order):
+    def _arrays(self, done: CompletedStep, scale: Array | None) -> tuple[Array, ...] | None:
+        """The arrays of a step, the scale behind them; None if it is of another kind."""
+        batch = self._batch(done.batch)
+        if batch is None or self._said != (len(done.grads), scale is not None, done.micro_batches, done.order):
             return None
         try:
             arrays = (np.asarray(done.loss), *batch, *self._grads(done.grads))
@@ -224,12 +231,12 @@ class PreparedFront:
             arrays += self._state(done.state)
         except KeyError:
             return None
-        return arrays
+        return arrays if scale is None else (*arrays, scale)
 
     def _tell(self, clip: tuple[float, float] | None, hyper: Sequence[Mapping[str, float]]) -> None:
-        """What clipped the next steps, and the hyperparameters of each."""
+        """The threshold of the next steps, and the hyperparameters of each."""
         if clip is not None:
-            _CLIP.pack_into(self.front, self._declared.at["threshold"], *canonical_clip(*clip))
+            _THRESHOLD.pack_into(self.front, self._declared.at["threshold"], clip[0])
         told, size = self._told, self._numbers.size
         alike = len(hyper) > 1 and len(set(map(id, hyper))) == 1  # as where no schedule says otherwise
         for i, each in enumerate(hyper[:1] if alike else hyper):

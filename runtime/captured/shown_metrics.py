@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ...base.arrays import Array
-from ...tape.numerics.prepared.means import Means
+from ...tape.numerics.prepared.number_means import NumberMeans
 from ...tape.numerics.prepared.prepared_calls import PreparedCalls
 
 
@@ -24,7 +24,7 @@ class ShownMetrics:
         """The means, once they are made of it."""
         self.places = {name: self.values[i : i + 1].reshape(()) for i, name in enumerate(names)}
         """Where those lie, by name."""
-        self._program = PreparedCalls(Means(self.values, numbers, single=len(passes) == 1)) if names else None
+        self._program = PreparedCalls(NumberMeans(self.values, numbers, single=len(passes) == 1)) if names else None
 
     @property
     def rows(self) -> Array | None:

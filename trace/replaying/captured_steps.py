@@ -4,6 +4,7 @@ What does not agree, or cannot be captured, is left to those who compute op by o
 """
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter, methodcaller
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -28,6 +29,8 @@ from .replay_state import ReplayState, Rules, by_name
 
 STEPS, BYTES = 64, 1 << 26
 """How many steps, and bytes of their batches, are kept to be done again op by op."""
+
+_ARRAYS, _COPY, _NBYTES = {np.ndarray}, methodcaller("copy"), attrgetter("nbytes")
 
 WAIT = 64
 """After launches that did not come about, at most so many steps are done alone before another is tried."""
@@ -209,6 +212,9 @@ def _alike(stretch: Sequence[Done], hyper: slice) -> list[Done]:
 
 def own(batch: tuple[Batch, ...]) -> tuple[tuple[Batch, ...], int]:
     """Micro-batches that whoever gave them does not write to, and their bytes."""
+    if all(micro.__class__ is tuple and set(map(type, micro)) == _ARRAYS for micro in batch):  # as nearly all are
+        plain = tuple([tuple(map(_COPY, micro)) for micro in batch])
+        return plain, sum([sum(map(_NBYTES, micro)) for micro in plain])
     copies = list[Array]()
 
     def copied(_: str, array: Any) -> Any:

@@ -6,7 +6,7 @@ from itertools import groupby
 from ....base.completed_step import TapeNode
 from ..page import escaped
 from .markup import element
-from .rows import Mark, Rows, Side
+from .rows import RowMark, Rows, Side
 
 _AROUND = 2
 """How many equal rows are shown before and behind those that differ."""
@@ -15,29 +15,29 @@ _FEWEST = 6
 """How many equal rows are folded at least."""
 
 _SAID = {
-    Mark.FIRST: "first difference: ",
-    Mark.FLOWS: "follows from the first",
-    Mark.BESIDE: "does not follow from the first",
+    RowMark.FIRST: "first difference: ",
+    RowMark.FLOWS: "follows from the first",
+    RowMark.BESIDE: "does not follow from the first",
 }
 
 
 def values(rows: Rows, first: str) -> str:
     """All values in order of execution; `first` is what the first difference is called."""
-    made = [(mark, _of_value(rows, r, first if mark is Mark.FIRST else "")) for r, mark in enumerate(rows.values)]
+    made = [(mark, _of_value(rows, r, first if mark is RowMark.FIRST else "")) for r, mark in enumerate(rows.values)]
     return _folded(made, "ops")
 
 
 def gradients(rows: Rows, first: str) -> str:
     """All gradients in the order of the way back, likewise."""
     marks = [(rows.grads[r], r) for r in rows.backward]
-    made = [(mark, _of_gradient(rows, r, first if mark is Mark.FIRST else "")) for mark, r in marks]
+    made = [(mark, _of_gradient(rows, r, first if mark is RowMark.FIRST else "")) for mark, r in marks]
     return _folded(made, "gradients")
 
 
-def counted(marks: Sequence[Mark], what: str) -> str:
+def counted(marks: Sequence[RowMark], what: str) -> str:
     """How many differ, and how many of them follow from the first difference.
 
-    >>> counted([Mark.EQUAL, Mark.FIRST, Mark.FLOWS, Mark.BESIDE], "values")
+    >>> counted([RowMark.EQUAL, RowMark.FIRST, RowMark.FLOWS, RowMark.BESIDE], "values")
     '3 of 4 values differ: the first, 1 that follows from it, 1 that does not'
     """
     first, flows, beside = (marks.count(mark) for mark in _SAID)
@@ -51,9 +51,11 @@ def counted(marks: Sequence[Mark], what: str) -> str:
     return f"{differ} of {len(marks)} {what} differ: {', '.join(parts)}"
 
 
-def _folded(made: Iterable[tuple[Mark, str]], what: str) -> str:
+def _folded(made: Iterable[tuple[RowMark, str]], what: str) -> str:
     parts = list[str]()
-    stretches = [(equal, [row for _, row in rows]) for equal, rows in groupby(made, lambda row: row[0] is Mark.EQUAL)]
+    stretches = [
+        (equal, [row for _, row in rows]) for equal, rows in groupby(made, lambda row: row[0] is RowMark.EQUAL)
+    ]
     for place, (equal, rows) in enumerate(stretches):
         begin = _AROUND if place else 0
         end = len(rows) - (_AROUND if place + 1 < len(stretches) else 0)
@@ -78,9 +80,9 @@ def _of_gradient(rows: Rows, number: int, first: str) -> str:
     return _row(rows.grads[number], "", sides, rows.gradients(row), first)
 
 
-def _row(mark: Mark, change: str, sides: Sequence[str], digests: Sequence[bytes | None], first: str) -> str:
+def _row(mark: RowMark, change: str, sides: Sequence[str], digests: Sequence[bytes | None], first: str) -> str:
     """An equal row says once what both say; another has a mark, and the digest of each side."""
-    if mark is Mark.EQUAL:
+    if mark is RowMark.EQUAL:
         cells = sides[:1] if sides[0] == sides[1] else sides
         return f'<div class="r">{"".join(map(_cell, cells))}</div>'
     told = element("p", ", ".join(filter(None, (f"{_SAID[mark]}{first}", change))), "mark")
@@ -88,7 +90,7 @@ def _row(mark: Mark, change: str, sides: Sequence[str], digests: Sequence[bytes 
         _cell(side and f"{element('samp', 'none' if digest is None else digest.hex()[:8])}{side}")
         for side, digest in zip(sides, digests, strict=True)
     ]
-    place = ' id="first"' if mark is Mark.FIRST else ""
+    place = ' id="first"' if mark is RowMark.FIRST else ""
     return f'<div class="r d {mark.value}"{place} role="group" tabindex="-1">{told}{"".join(both)}</div>'
 
 

@@ -10,7 +10,7 @@ from ...comparing.ops import OpDifference, aligned
 from ...v2.read.op_digests import OpDigests
 
 
-class Mark(Enum):
+class RowMark(Enum):
     """What is said of a value or gradient; by the class that its row has in the page."""
 
     EQUAL = ""
@@ -146,10 +146,10 @@ def _is(row: NodePair, first: OpDifference | None) -> bool:
     return first.index == (row.a if first.what == "removed" else row.b)
 
 
-def _marks(differ: Sequence[bool], started: Sequence[bool], reached: Sequence[bool]) -> list[Mark]:
+def _marks(differ: Sequence[bool], started: Sequence[bool], reached: Sequence[bool]) -> list[RowMark]:
     """What is to be said of each row."""
-    found = list[Mark]()
+    found = list[RowMark]()
     for differs, begins, flows in zip(differ, started, reached, strict=True):
-        other = Mark.FIRST if begins else Mark.FLOWS if flows else Mark.BESIDE
-        found.append(other if differs or begins else Mark.EQUAL)
+        other = RowMark.FIRST if begins else RowMark.FLOWS if flows else RowMark.BESIDE
+        found.append(other if differs or begins else RowMark.EQUAL)
     return found

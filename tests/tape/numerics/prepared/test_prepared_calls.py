@@ -8,8 +8,8 @@ import pytest
 
 from dgrr.tape import get_threads, set_threads
 from dgrr.tape.numerics.prepared.given import Given
-from dgrr.tape.numerics.prepared.means import Means
 from dgrr.tape.numerics.prepared.moves import Appended, Counter, Move, Moves
+from dgrr.tape.numerics.prepared.number_means import NumberMeans
 from dgrr.tape.numerics.prepared.places import place_of
 from dgrr.tape.numerics.prepared.prepared_calls import PreparedCalls
 
@@ -109,7 +109,7 @@ NUMBERS: list[list[Any]] = [
 def test_means_are_made_one_number_after_the_other() -> None:
     """Without what Python's own sum does from 3.12 on: of the second three it would be 1/3."""
     out = np.full(len(NUMBERS), 7.0)
-    program = PreparedCalls(Means(out, NUMBERS))
+    program = PreparedCalls(NumberMeans(out, NUMBERS))
     wanted = np.array([(0.1 + 0.2 + 0.3) / 3, 0.0, 0.0, (2.0**53 + 1.0) / 2, np.nan])
     for _ in range(2):
         assert program.run() == 0
@@ -120,5 +120,5 @@ def test_means_are_made_one_number_after_the_other() -> None:
 
 def test_a_single_number_is_what_it_is() -> None:
     out, numbers = np.zeros(4), [np.array(-0.0, np.float32), np.array(0.1, np.float32), np.array(True), np.array(-3)]
-    assert PreparedCalls(Means(out, [[x] for x in numbers], single=True)).run() == 0
+    assert PreparedCalls(NumberMeans(out, [[x] for x in numbers], single=True)).run() == 0
     assert out.tobytes() == np.array([-0.0, np.float32(0.1), 1.0, -3.0]).tobytes()

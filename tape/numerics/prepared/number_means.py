@@ -29,14 +29,14 @@ def add_number(table, ints, part, parts):
     return 0
 
 
-class Means:
+class NumberMeans:
     """The means of some numbers each, which are arrays of one element, in their order; ``out`` has one after the other.
 
     Where all are ``single``, each is what its one number is in float64, a zero with its sign. A NaN is numpy's own.
 
     >>> from .prepared_calls import PreparedCalls
     >>> out, x, y = np.zeros(2), np.array(True), np.array(0.5, np.float32)
-    >>> PreparedCalls(Means(out, [[x], [x, y]])).run(), out
+    >>> PreparedCalls(NumberMeans(out, [[x], [x, y]])).run(), out
     (0, array([1.  , 0.75]))
     """
 

@@ -133,7 +133,7 @@ def do_all(folder: Path) -> None:
     from dgrr.tape import Tensor, ops, set_threads
     from dgrr.tape.numerics.engine import launch
     from dgrr.trace import TraceWriteError, open_trace, recover, validate
-    from dgrr.trace.v1.reader import TraceReader
+    from dgrr.trace.v1.reader import TraceReaderV1
 
     os.urandom = lambda count: bytes(count)
     time.time_ns = lambda: 7
@@ -162,7 +162,7 @@ def do_all(folder: Path) -> None:
     with runs.begin(folder / "v") as recorder:
         runs.step(recorder)
     faults.write_v1(folder)
-    with TraceReader(str(folder / "t")) as trace:
+    with TraceReaderV1(str(folder / "t")) as trace:
         trace.check_size()
     assert validate(folder / "v").ok
     launch.PARALLEL_WORK = 0

@@ -35,7 +35,7 @@ from dgrr.trace.file_version import TraceFileError
 from dgrr.trace.golden.claims import claim
 from dgrr.trace.showing.overview import read
 from dgrr.trace.showing.state import state_of
-from dgrr.trace.v1.reader import TraceReader
+from dgrr.trace.v1.reader import TraceReaderV1
 from dgrr.trace.v1.writer import WriterV1
 from dgrr.trace.v2.repair.rollback import rollback_v2
 
@@ -249,14 +249,14 @@ def write_v1(folder: Path) -> None:
 def check_v1(folder: Path, failed: str) -> None:
     assert failed == "for good" or not (folder / "t.partial").exists(), "t.partial stays behind"
     if (folder / "t").exists():
-        with TraceReader(str(folder / "t")) as trace:
+        with TraceReaderV1(str(folder / "t")) as trace:
             assert trace.whole_records == len(RECORDS)
     else:
         assert failed
 
 
 def read_v1(folder: Path) -> None:
-    with TraceReader(str(folder / "t")) as trace:
+    with TraceReaderV1(str(folder / "t")) as trace:
         assert sum(len(block) for block in trace.blocks(trace.whole_records)) == len(RECORDS)
         trace.check_size()
 

@@ -27,7 +27,7 @@ from services import hooked
 from dgrr.runtime.training.saving.checkpoint import read_checkpoint
 from dgrr.trace import InvalidTraceError, Verdict, open_trace, validate
 from dgrr.trace.file_version import TraceFileError
-from dgrr.trace.v1.reader import TraceReader
+from dgrr.trace.v1.reader import TraceReaderV1
 
 SECTOR = 512
 GOOD = (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL)
@@ -262,7 +262,7 @@ def check_training(folder: Path, promised: int, go_on: bool) -> None:
 
 def check_version_1(folder: Path, promised: int, go_on: bool) -> None:
     if (folder / "t").exists():
-        with TraceReader(str(folder / "t")) as trace:
+        with TraceReaderV1(str(folder / "t")) as trace:
             assert trace.whole_records == len(faults.RECORDS)
 
 

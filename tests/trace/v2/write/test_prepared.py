@@ -188,7 +188,7 @@ def test_a_file_that_takes_no_more_is_told_before_anything_is_counted(tmp_path: 
 def test_only_what_does_not_fit_is_made_of_its_parts(
     every: int, by_parts: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """NaN in a batch, a transposed gradient, NaN in a param of a state that is due, a strided buffer, a NaN as scale."""
+    """NaN in a batch, a transposed gradient, NaN in a param whose state is due, a strided buffer, NaN as scale."""
     made, encoded = list[int](), StepFronts._encoded
 
     def noted(self: StepFronts, previous: bytes, done: CompletedStep, *parts: Any) -> bytes:

@@ -272,7 +272,7 @@ FLOORS: dict[str, list[list[str]]] = {
     "trace/v2/format": [
         ["constants", "limits"],
         ["digest", "frame", "schema"],
-        ["header", "json_marks"],
+        ["header"],
         ["layout", "nodes", "notes", "schema_json"],
         ["fields"],
         ["frame_type"],

@@ -10,7 +10,8 @@ from .....base.completed_step import CompletedStep
 from .....tape.numerics.prepared.moves import Appended
 from .....tape.numerics.prepared.places import place_of
 from .....tape.numerics.prepared.prepared_calls import PreparedPart
-from .prepared_front import MOST, PreparedFront, zeros
+from ...read.prepared.prepared_head import zeros
+from .prepared_front import MOST, PreparedFront
 
 
 class KeptFront(PreparedFront):

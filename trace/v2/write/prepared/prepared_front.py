@@ -22,6 +22,7 @@ from ...format.digest import Batch, batch_arrays, dtype_name, preamble
 from ...format.fields import bitmap
 from ...format.layout import FrameLayout
 from ...format.step import STEP, StepScalars
+from ...read.prepared.prepared_head import own_bytes, whole, zeros
 from ..scalar_names import ScalarNames, step_flags
 from ..tensors import RecordedTensors
 
@@ -103,10 +104,10 @@ class PreparedFront:
         flags = step_flags(clipped=kind.clipped, order=kind.order, micro_batches=kind.micro_batches)
         scalars = StepScalars(np.zeros((), kind.loss[0]), flags, kind.micro_batches, None, ())
         scalars.put(declared.at, self.front)
-        self._front[declared.places["grads"]] = _bytes(bitmap(present, self._layout.schema.params))
+        self._front[declared.places["grads"]] = own_bytes(bitmap(present, self._layout.schema.params))
         self._before_link = zeros(DIGEST + self._step.nbytes)
         self._data, self._data_places = _data_preimage(kind.names)
-        self._root = _bytes(TAG_ROOT + bytes(DIGEST * (len(self._tensors) - self._present))) if kind.due else None
+        self._root = own_bytes(TAG_ROOT + bytes(DIGEST * (len(self._tensors) - self._present))) if kind.due else None
 
     def _values_by_name(self, names: ScalarNames, tensors: RecordedTensors) -> None:
         """What takes the arrays, and the hyperparameters, from what a recorder is told."""
@@ -264,25 +265,10 @@ def _flattened(kind: StepKind) -> Callable[[Batch], Sequence[Array] | None]:
     return lambda batch: found[1] if (found := batch_arrays(batch))[0] == kind.names else None
 
 
-def zeros(nbytes: int) -> Array:
-    """Bytes that are filled later."""
-    return np.zeros(nbytes, np.uint8)
-
-
-def _bytes(data: bytes) -> Array:
-    """Bytes as an array of its own."""
-    return np.frombuffer(bytearray(data), np.uint8)
-
-
 def _message(kind: ArrayKind, place: BytePlace, out: Array, again: Array | None = None) -> Message:
     dtype, shape = kind
-    head = _bytes(preamble(dtype_name(dtype), shape))
+    head = own_bytes(preamble(dtype_name(dtype), shape))
     return Message(head, dtype.itemsize * prod(shape), out, place, again, numbers=dtype)
-
-
-def whole(data: Array, out: Array, again: Array | None = None) -> Message:
-    """The digest of some bytes without a head."""
-    return Message(data[:0], data.nbytes, out, place_of(data), again)
 
 
 def _data_preimage(names: Sequence[bytes]) -> tuple[Array, list[int]]:
@@ -292,4 +278,4 @@ def _data_preimage(names: Sequence[bytes]) -> tuple[Array, list[int]]:
         parts += (U32.pack(len(name)), name)
         places.append(sum(map(len, parts)))
         parts.append(bytes(DIGEST))
-    return _bytes(b"".join(parts)), places
+    return own_bytes(b"".join(parts)), places

@@ -9,6 +9,7 @@ from ...base.errors import DomainError
 from ...base.printed import Printed
 from ...base.system import FilePath
 from ..exit_codes import Exit
+from ..json_value import Plain
 from ..v2.check.report import Finding
 from ..v2.verdict import Verdict
 from .challenge import challenge, drawn
@@ -43,7 +44,7 @@ class AuditedTrace:
 
 
 @dataclass(slots=True, eq=False)
-class Audit(Printed):
+class Audit(Printed, Plain):
     """An audit, and its certificate: made by `dgrr.trace.audit`. True if every unit of the sample is as recorded.
 
     Args:

@@ -8,7 +8,7 @@ holds the accuracy and the state digest, which is the same on every machine, to 
 import os
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryDirectory
@@ -27,7 +27,7 @@ from ..v2.check.report import Report
 from ..v2.read.reader import open_reader
 from ..v2.repair.forge import flip_bit, forge_gradient
 from ..v2.verdict import Verdict
-from .answer import Answer, done
+from .answer import Answer, Fact, done, ended
 from .misread import BESIDE, Misread, drawn_digits, misread
 
 ACCURACY = 0.97
@@ -107,8 +107,8 @@ class Demo:
         images, labels = self.test.arrays
         wrong = misread(trainer.predict(images, model=MODEL), labels)
         text = "\n".join([*self._picture(result, wrong, images), *self._report(result, accuracy, held=held)])
-        found = self._result(result, accuracy, wrong)
-        return done(found, text) if held else Answer(Exit.REPLAY, "failed", found, text)
+        facts = self._facts(text, result, accuracy, wrong)
+        return done(*facts) if held else ended(Exit.REPLAY, "failed", *facts)
 
     def _published(self, accuracy: float, result: Result) -> None:
         self._check(f"accuracy at least {ACCURACY}", lambda: (accuracy >= ACCURACY, f"{accuracy:.4f}"))
@@ -158,18 +158,18 @@ class Demo:
     def _line(self, text: str) -> None:
         print(text, flush=True)
 
-    def _result(self, result: Result, accuracy: float, wrong: Sequence[Misread]) -> dict[str, Any]:
-        return {
-            "trace": self.out,
-            "bytes": self.out.stat().st_size,
-            "accuracy": accuracy,
-            "final_loss": result.losses[-1],
-            "steps": result.steps,
-            "seconds": result.seconds,
-            "state_digest": result.state_digest,
-            "checks": [asdict(check) for check in self.checks],
-            "misread": [asdict(digit) for digit in wrong],
-        }
+    def _facts(self, text: str, result: Result, accuracy: float, wrong: Sequence[Misread]) -> list[Fact]:
+        return [
+            Fact("trace", self.out, text),
+            Fact("bytes", self.out.stat().st_size),
+            Fact("accuracy", accuracy),
+            Fact("final_loss", result.losses[-1]),
+            Fact("steps", result.steps),
+            Fact("seconds", result.seconds),
+            Fact("state_digest", result.state_digest),
+            Fact("checks", self.checks),
+            Fact("misread", wrong),
+        ]
 
     def _picture(self, result: Result, wrong: Sequence[Misread], images: Any) -> list[str]:
         """The loss, and the digits that were read wrongly with the greatest confidence."""

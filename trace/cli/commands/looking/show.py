@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 
-from ...answer import Answer, done
+from ...answer import Answer, Fact, done
 from ...arguments import Parser, UsageError, path
 from ...formats import require_answer
 
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> Answer:
     require_answer(args, _there(path))
     shown = overview(_followed(path) if args.follow else path)
     drawn = args.follow and _redraws()
-    return done({"run": shown.to_dict(), "runs": None}, "" if drawn else styled(shown.screen(text_width())))
+    return done(Fact("run", shown, "" if drawn else styled(shown.screen(text_width()))), Fact("runs", None))
 
 
 def _several(args: argparse.Namespace) -> Answer:
@@ -47,7 +47,7 @@ def _several(args: argparse.Namespace) -> Answer:
     from ....showing.folder import entry, screen
 
     found = [entry(_there(path)) for path in args.paths]
-    return done({"run": None, "runs": found}, styled(screen(found, os.curdir)))
+    return done(Fact("run", None), Fact("runs", found, styled(screen(found, os.curdir))))
 
 
 def _there(path: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...base.atomic_file import replacing
 from ...base.errors import DomainError
-from ...base.printed import Printed
+from ...base.printed import Printed, aligned
 from ...base.system import FilePath
 from ..exit_codes import Exit
 from ..json_value import Plain
@@ -142,7 +142,7 @@ class Audit(Printed, Plain):
         units, done = self.trace.units, len(self.found)
         what = "steps" if units.length == 1 else f"units of {units.length} steps"
         lines = [f"{self.path}: {self.verdict.value}, {done} of {self.size} {what} computed, of {len(units)} there are"]
-        lines += [f"  {name:<10} {value}" for name, value in (("root", self.trace.root), ("nonce", self.nonce.hex()))]
+        lines.append(aligned([("root", self.trace.root), ("nonce", self.nonce.hex())], width=9))
         if self.finding is not None:
             lines.append(f"  {self.finding}")
         elif self.complete and done:

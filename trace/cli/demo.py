@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import Any
 
 from ...base.arrays import Array
+from ...base.printed import aligned
 from ...runtime import SGD, Adam, Keep, Result, Trainer, data
 from ...runtime.optim import Rule
 from ...screen.curves import plotted
@@ -190,8 +191,11 @@ class Demo:
             "state digest": result.state_digest,
             "verdict": "every check held" if held else "a check FAILED",
         }
-        lines = [f"{name:<14} {value}" for name, value in rows.items()]
-        return [*lines, "", f"open its report with  dgrr report {quote(str(self.out))} -o report.html"]
+        return [
+            aligned(rows.items(), ""),
+            "",
+            f"open its report with  dgrr report {quote(str(self.out))} -o report.html",
+        ]
 
 
 def _first(report: Report) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from ....base.printed import Printed
+from ....base.printed import Printed, aligned
 from ...exit_codes import Exit
 from ...json_value import Plain
 from ..verdict import Verdict
@@ -86,8 +86,7 @@ class Report(Plain, Printed):
 
     def __str__(self) -> str:
         lines = [f"{self.path}: {self.verdict.value} (version {self.version}, {self.steps} steps)"]
-        lines += [f"  {name:<10} {proof}" for name, proof in self.proofs.items()]
-        lines += [f"  {'root':<10} {self.root}"] if self.signable else []
+        lines.append(aligned((self.proofs | ({"root": self.root} if self.signable else {})).items()))
         lines += [f"  {finding}" for finding in self.findings]
         lines += [f"  {note}" for note in self.notes]
         return "\n".join(lines)

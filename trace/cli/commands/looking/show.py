@@ -47,7 +47,7 @@ def _several(args: argparse.Namespace) -> Answer:
     from ....showing.folder import entry, screen
 
     found = [entry(_there(path)) for path in args.paths]
-    return done(Fact("run", None), Fact("runs", found, styled(screen(found, os.curdir))))
+    return done(Fact("run", None), Fact("runs", found, styled(screen(found, "."))))
 
 
 def _there(path: str) -> str:

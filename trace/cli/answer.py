@@ -74,6 +74,11 @@ class Fact(NamedTuple):
     text: str = ""
 
 
+def untold(**values: object) -> list[Fact]:
+    """What people are not told by itself."""
+    return [Fact(name, value) for name, value in values.items()]
+
+
 def listed(rows: Iterable[str]) -> str:
     """A line for each, below what they are of."""
     return "\n".join([f"  {row}" for row in rows])
@@ -131,4 +136,4 @@ def judged(found: Judged, *facts: Fact, answers: bool) -> Answer:
 def cut_before(path: str, step: int, steps: int) -> list[Fact]:
     """What of a trace of so many steps is left before a step."""
     text = f"{path}: state before step {step}; {steps - step} of {steps} steps discarded"
-    return [Fact("step", step, text), Fact("kept", step), Fact("discarded", steps - step)]
+    return [Fact("step", step, text), *untold(kept=step, discarded=steps - step)]

@@ -28,7 +28,7 @@ from ..v2.check.report import Report
 from ..v2.read.reader import open_reader
 from ..v2.repair.forge import flip_bit, forge_gradient
 from ..v2.verdict import Verdict
-from .answer import Answer, Fact, done, ended
+from .answer import Answer, Fact, done, ended, untold
 from .misread import BESIDE, Misread, drawn_digits, misread
 
 ACCURACY = 0.97
@@ -160,17 +160,10 @@ class Demo:
         print(text, flush=True)
 
     def _facts(self, text: str, result: Result, accuracy: float, wrong: Sequence[Misread]) -> list[Fact]:
-        return [
-            Fact("trace", self.out, text),
-            Fact("bytes", self.out.stat().st_size),
-            Fact("accuracy", accuracy),
-            Fact("final_loss", result.losses[-1]),
-            Fact("steps", result.steps),
-            Fact("seconds", result.seconds),
-            Fact("state_digest", result.state_digest),
-            Fact("checks", self.checks),
-            Fact("misread", wrong),
-        ]
+        size, loss = self.out.stat().st_size, result.losses[-1]
+        run = untold(steps=result.steps, seconds=result.seconds, state_digest=result.state_digest)
+        told = Fact("trace", self.out, text), *untold(bytes=size, accuracy=accuracy, final_loss=loss)
+        return [*told, *run, *untold(checks=self.checks, misread=wrong)]
 
     def _picture(self, result: Result, wrong: Sequence[Misread], images: Any) -> list[str]:
         """The loss, and the digits that were read wrongly with the greatest confidence."""

@@ -11,7 +11,7 @@ from ..told import as_text
 from ..v2.errors import NotRecordedError
 from ..v2.read.op_digests import OpDigests
 from ..v2.read.reader import StepView, TraceReader
-from .answer import Fact, listed
+from .answer import Fact, listed, untold
 from .arguments import UsageError
 
 
@@ -26,15 +26,10 @@ def trace_facts(trace: TraceReader) -> list[Fact]:
     parent = f"  {header.parent_steps} steps taken over from {header.parent_root.hex()}"
     return [
         Fact("path", trace.path, f"{trace.path}: version 2, {steps} steps, {'sealed' if trace.sealed else 'unsealed'}"),
-        Fact("version", 2),
-        Fact("steps", steps),
-        Fact("sealed", trace.sealed),
+        *untold(version=2, steps=steps, sealed=trace.sealed),
         Fact("mode", mode, recorded),
-        Fact("digest", header.algorithm.name),
-        Fact("state_every", header.state_every),
-        Fact("numerics", header.numerics),
-        Fact("seed", header.seed),
-        Fact("created_at", header.created_at),
+        *untold(digest=header.algorithm.name, state_every=header.state_every, numerics=header.numerics),
+        *untold(seed=header.seed, created_at=header.created_at),
         Fact("parent_steps", header.parent_steps, parent if header.parent_steps else ""),
         Fact("parent_root", header.parent_root if header.parent_steps else None),
         Fact("keyframes", trace.keyframes, f"  {_keyframes(trace.keyframes, steps)}"),

@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING
 
 from .....base.errors import DgrrError
-from ...answer import Answer, Fact, done
+from ...answer import Answer, Fact, done, untold
 from ...arguments import DEFAULT, UINT32, Parser, UsageError, path
 from ...formats import require_answer
 
@@ -58,9 +58,7 @@ def run(args: argparse.Namespace) -> Answer:
     _save(past, args.save)
     facts = [
         Fact("step", past.step, f"{past.path}: step {past.step}, {_rebuilt(past)}"),
-        Fact("keyframe", past.keyframe),
-        Fact("loss", past.loss),
-        Fact("micro_batches", len(past.passes)),
+        *untold(keyframe=past.keyframe, loss=past.loss, micro_batches=len(past.passes)),
         Fact("saved", args.save, f"{args.save}: the weights before step {past.step}" if args.save else ""),
         Fact("title", None if table is None else table.title),
         Fact("rows", [] if table is None else table.to_dicts(), "" if table is None else table.to_string()),

@@ -6,7 +6,7 @@ from typing import Any
 
 from ....exit_codes import Exit
 from ....file_version import TraceFileError
-from ...answer import Answer, Fact, done, ended, listed
+from ...answer import Answer, Fact, done, ended, listed, untold
 from ...arguments import FUNCTION, Parser
 from ...loading import load_step
 
@@ -64,8 +64,8 @@ def _warmed(function: str | None) -> Answer:
 def _facts(
     held: dict[str, Any], text: str, *, removed: int = 0, failures: Sequence[Mapping[str, str]] = ()
 ) -> list[Fact]:
-    folder, *rest = [Fact(name, value) for name, value in held.items()]
-    return [folder._replace(text=f"{folder.value}: {text}"), *rest, Fact("removed", removed), Fact("failed", failures)]
+    folder, *rest = untold(**held, removed=removed, failed=failures)
+    return [folder._replace(text=f"{folder.value}: {text}"), *rest]
 
 
 def _contents() -> dict[str, Any]:

@@ -4,7 +4,7 @@ import argparse
 import time
 
 from ....exit_codes import Exit
-from ...answer import Answer, Fact, done, ended
+from ...answer import Answer, Fact, done, ended, untold
 from ...arguments import DEFAULT, INT64, MAX_STEPS, TRACE, UINT64, Parser, learning_rate, path
 
 HELP = """
@@ -37,9 +37,8 @@ def run(args: argparse.Namespace) -> Answer:
         writer.seal()
     count, total = trained.step_count, trained.loss_total
     rows = [("w", three_ways(trained.w)), ("b", three_ways(trained.b)), ("loss", losses(total, count))]
-    result = {"seed": seed, "learning_rate": lr, "w": trained.w, "b": trained.b, "loss_total": total}
     head = Fact("steps", count, f"{out}: {about(count, seed, lr)}\n{table(rows)}")
-    facts = [head, *(Fact(*item) for item in result.items())]
+    facts = [head, *untold(seed=seed, learning_rate=lr, w=trained.w, b=trained.b, loss_total=total)]
     if count == args.steps:
         return done(*facts)
     values = attempted_step(trained, lr, seed)

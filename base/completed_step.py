@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .arrays import Array, Arrays
 
@@ -100,3 +100,12 @@ class CompletedStep:
     order: Order = "chain"
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
     tape: StepTape | None = None
+
+
+class StepNumbers(NamedTuple):
+    """Where each of several steps leaves single numbers, as arrays of float64 without axes."""
+
+    scale: Array | None
+    """Of clipping by norm; None where that is not done."""
+    metrics: Mapping[str, Array]
+    """The means over the micro-batches, by name; a NaN in its canonical form."""

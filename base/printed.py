@@ -1,6 +1,6 @@
-"""What a notebook shows of a thing: its text, or a title and facts. Needs nothing of the screen, and has no colours."""
+"""What is shown as text or HTML: the ways that need nothing of the screen, for what stands below it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 
 _FRAME = "overflow-x:auto;max-width:100%"
@@ -35,6 +35,20 @@ def facts(rows: Mapping[str, object]) -> str:
 
 def _lines(value: object) -> str:
     return escape(str(value)).replace("\n", "<br>")
+
+
+def aligned(rows: Iterable[tuple[str, object]], indent: str = "  ", width: int = 0) -> str:
+    """Lines of names and what they are, one below the other; names take up so many columns at least.
+
+    >>> print(aligned([("steps", 3), ("last loss", 0.5)]))
+      steps      3
+      last loss  0.5
+    """
+    pairs = list(rows)
+    width = max([width, *(len(name) for name, _ in pairs)])
+    below = "\n" + " " * (len(indent) + width + 2)
+    lines = (f"{indent}{name:<{width}}  {value}".replace("\n", below) for name, value in pairs)
+    return "\n".join([line.rstrip() for line in lines])
 
 
 class Printed:

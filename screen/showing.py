@@ -13,6 +13,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ..base.printed import aligned
+
 T = TypeVar("T")
 
 LIMIT = 40
@@ -149,10 +151,7 @@ def listed(title: str, rows: Mapping[str, object]) -> str:
       steps      3
       last loss  0.5
     """
-    width = max(map(len, rows), default=0)
-    below = "\n" + " " * (width + 4)
-    values = {name: str(value).replace("\n", below) for name, value in rows.items()}
-    return "\n".join([title, *(f"  {name:<{width}}  {value}".rstrip() for name, value in values.items())])
+    return "\n".join([title, aligned(rows.items())] if rows else [title])
 
 
 # ------------------------------------------------------------------ a terminal

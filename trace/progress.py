@@ -17,9 +17,10 @@ def showing(
     The bar goes away with the last. What a model prints meanwhile goes where it would.
     """
     shown = console or Console(stderr=True)
-    if not wanted or not shown.is_terminal:
-        yield from results
-        return
+    return _with_bar(results, what, total, done, shown) if wanted and shown.is_terminal else iter(results)
+
+
+def _with_bar(results: Iterable[T], what: str, total: int, done: int, shown: Console) -> Iterator[T]:
     columns = (TextColumn(what, markup=False), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=shown, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
         task = bar.add_task("", total=total, completed=done)

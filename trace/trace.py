@@ -92,7 +92,7 @@ class Trace(TraceReader):
 
     def _about(self) -> dict[str, object]:
         found: dict[str, object] = {}
-        steps = [i for i in range(len(self)) if self._locator.has_step(i)]
+        steps = list(self._locator.there)
         if steps:
             places = sorted({steps[int(i)] for i in np.linspace(0, len(steps) - 1, min(len(steps), _CURVE))})
             losses = [float(self[i].loss) for i in places]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ...base.arrays import Array
-from ...base.completed_step import StepTape, TapeNode
+from ...base.completed_step import StepNumbers, StepTape, TapeNode
 from ...tape import AnyTensor, DgrrError, DomainError
 from ...tape.graph.backward import DenseGrads
 from ...tape.record import lowering
@@ -28,13 +28,13 @@ from ..ir.step_tape import Choice, Choose, Chosen, Listed, listed
 from ..lower.bind import Bound, BoundPlan, Fault
 from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature
-from ..step.eager import mean_metrics
 from ..step.memory import line_aligned
 from ..step.training_step import SeveralSteps, TrainingStep
 from .buffers import InputBuffers, bound_to, outside_of
 from .held import hold, hold_alike
 from .purity import ArraysChanged, PurityLooks, require_equal
 from .reads import Reads
+from .shown_metrics import ShownMetrics
 
 if TYPE_CHECKING:
     from ..cuda.mirror import Mirror
@@ -210,11 +210,12 @@ class Executable:
         self.loss = bound.value(outputs["loss"])
         self._grads = {n: bound.value(outputs[g]) for n, id in params.items() if (g := gradient_name(id)) in outputs}
         self._clip = bound.value(outputs["clip"]) if "clip" in outputs else None
-        shown = [
-            {name: bound.value(outputs[o]) for name in made if (o := metric_name(name, k)) in outputs}
-            for k, made in enumerate(recording.metrics)
-        ]
-        self._metrics = [made for made in shown if made]
+        self._shown = ShownMetrics(
+            [
+                {name: bound.value(outputs[o]) for name in made if (o := metric_name(name, k)) in outputs}
+                for k, made in enumerate(recording.metrics)
+            ]
+        )
         for array in (self.loss, *self._grads.values()):
             array.flags.writeable = False
 
@@ -249,15 +250,20 @@ class Executable:
             self.bound.fetch(self._clip)
         return self._clip
 
+    @property
+    def numbers(self) -> StepNumbers:
+        """Where a run leaves the scale of clipping, and a launch the metrics of each step."""
+        return StepNumbers(None if self._clip is None else self._clip[1:].reshape(()), self._shown.places)
+
     def run_many(
-        self, sources: Array, n: int, values: Sequence[Array], behind: Array | None = None
+        self, sources: Array, n: int, values: Sequence[Array], behind: Sequence[Array] = ()
     ) -> tuple[list[Array], Fault | None]:
         """So many steps on the batches of ``sources``: copies of values of all that ran whole, and what ended them.
 
         ``behind`` are rows that are run behind each step.
         """
         kept = [(value, np.empty((n, *value.shape), value.dtype)) for value in values]
-        bound = self.bound if behind is None else self.on_cpu.with_rows(behind)
+        bound = self.on_cpu.with_rows(behind) if behind else self.bound
         done, fault = bound.run_many(sources, kept, n)
         return [copies[:done] for _, copies in kept], fault
 
@@ -266,25 +272,16 @@ class Executable:
     ) -> tuple[SeveralSteps, Fault | None]:
         """The same with all that a step has to show."""
         clips = [] if self._clip is None else [self._clip]
-        shown = [array for made in self._metrics for array in made.values()]
-        (losses, *more), fault = self.run_many(sources, n, [self.loss, *clips, *shown], behind)
-        norms: list[float] = more.pop(0)[:, 0].tolist() if clips else []
-        return SeveralSteps(rows, losses, self._metrics_of(len(losses), iter(more)), norms), fault
-
-    def _metrics_of(self, n: int, columns: Iterator[Array]) -> list[dict[str, float]]:
-        """The metrics of each of several runs, of which every output is a column."""
-        if not self._metrics:
-            return [{}] * n
-        made = [{name: next(columns).astype(np.float64).tolist() for name in each} for each in self._metrics]
-        return [mean_metrics([{name: c[i] for name, c in each.items()} for each in made]) for i in range(n)]
+        every = [each for each in (self._shown.rows, behind) if each is not None]
+        (losses, metrics, *more), fault = self.run_many(sources, n, [self.loss, self._shown.values, *clips], every)
+        norms: list[float] = more[0][:, 0].tolist() if clips else []
+        return SeveralSteps(rows, losses, self._shown.of_steps(metrics), norms), fault
 
     @property
     def metrics(self) -> dict[str, float]:
         """What the loss function gave to be shown in the last run: the means over its micro-batches."""
-        if not self._metrics:
-            return {}
-        self.bound.fetch(*[array for made in self._metrics for array in made.values()])
-        return mean_metrics([{name: float(array[()]) for name, array in made.items()} for made in self._metrics])
+        self.bound.fetch(*self._shown.made)
+        return self._shown.of_run()
 
 
 def refused(bound: BoundPlan, fault: Fault) -> DgrrError:

@@ -164,7 +164,7 @@ class ReplayedStep(TrainingStep):
         n, behind = plans.looks.ahead(sources.steps), None
         if recorder is not None and n > 1:
             hyper = self.groups.hyperparameters_of(range(number + 1, number + n + 1))
-            behind = recorder.rows(completed(self, number, plans.bound), hyper)
+            behind = recorder.rows(completed(self, number, plans.bound), hyper, plans.step.numbers)
             n = 0 if behind is None else behind.steps
         if n < 2 or not plans.looks.count(n):
             return None

@@ -97,9 +97,12 @@ class Bound:
 
     def run(self, first: int = 0, stop: int | None = None) -> None:
         """Run every op once, or those from one up to another. Raises Fault, at the op that failed and ended it."""
-        count = (self.count if stop is None else stop) - first
-        with THREADS.lent(wanted=self.shared) as control:
-            failed = machine.run(self.rows_address + 8 * machine.ROW * first, count, control, self.fault)
+        begin, count = self.rows_address + 8 * machine.ROW * first, (self.count if stop is None else stop) - first
+        if self.shared:
+            with THREADS.lent() as control:
+                failed = machine.run(begin, count, control, self.fault)
+        else:
+            failed = machine.run(begin, count, 0, self.fault)
         if failed:
             self.fault[1] += first
             raise self.last_fault()
@@ -130,10 +133,11 @@ class Bound:
             copies[done] = array
         return done + 1, None
 
-    def with_rows(self, behind: Array) -> "Bound":
+    def with_rows(self, behind: Sequence[Array]) -> "Bound":
         """The same with rows of others that are run behind each step."""
-        shared = self.shared or bool((behind[:, machine.PARTS] > 1).any())
-        return replace(self, rows=np.concatenate([self.rows, behind]), shared=shared, kept=[*self.kept, behind])
+        rows = np.concatenate([self.rows, *behind])
+        shared = self.shared or bool((rows[:, machine.PARTS] > 1).any())
+        return replace(self, rows=rows, shared=shared, kept=[*self.kept, *behind])
 
     def fetch(self, *arrays: Array) -> None:
         """They lie there already."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from ...base.arrays import Array
-from ...base.completed_step import CompletedStep, StepTape
+from ...base.completed_step import CompletedStep, StepNumbers, StepTape
 from .training_step import TrainingStep
 
 
@@ -26,10 +26,13 @@ class LaunchRows(Protocol):
 class LaunchRecorder(Protocol):
     """A recorder that can record several steps in the launch that does them."""
 
-    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]]) -> LaunchRows | None:
+    def rows(
+        self, first: CompletedStep, hyper: Sequence[Mapping[str, float]], numbers: StepNumbers
+    ) -> LaunchRows | None:
         """What records steps, of which the first will be like ``first``, and each has hyperparameters of its own.
 
-        All have the arrays of the first, where they lie. None, where they are to be recorded one by one.
+        All have the arrays of the first, and the numbers, where they lie. None, where they are to be recorded one by
+        one.
         """
         ...
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from dgrr.trace.v1.compiled import train_block
-from dgrr.trace.v1.reader import BLOCK_RECORDS, TraceReader
+from dgrr.trace.v1.reader import BLOCK_RECORDS, TraceReaderV1
 from dgrr.trace.v1.train import train
 from dgrr.trace.v1.validation.validate import validate
 from dgrr.trace.v1.writer import WriterV1
@@ -124,7 +124,7 @@ def main() -> None:
         show("file", taken["file"], taken["c file"])
 
         def validate_file() -> None:
-            with TraceReader(str(ours)) as trace:
+            with TraceReaderV1(str(ours)) as trace:
                 assert not validate(trace).failures
 
         seconds = medians({"validate": validate_file})["validate"] * 1e6 / STEPS

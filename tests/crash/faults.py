@@ -30,6 +30,7 @@ from dgrr.runtime import SGD, Trainer
 from dgrr.runtime.training.saving.checkpoint import CheckpointError, read_checkpoint
 from dgrr.trace import TraceWriteError, Verdict, open_trace, recover, replay, validate
 from dgrr.trace.auditing.read_certificate import CertificateError, read_certificate
+from dgrr.trace.cli.commands import parse
 from dgrr.trace.cli.commands.making.fork import run as fork
 from dgrr.trace.file_version import TraceFileError
 from dgrr.trace.golden.claims import claim
@@ -38,6 +39,7 @@ from dgrr.trace.showing.state import state_of
 from dgrr.trace.v1.reader import TraceReaderV1
 from dgrr.trace.v1.writer import WriterV1
 from dgrr.trace.v2.repair.rollback import rollback_v2
+from dgrr.trace.v2.write import writer
 
 ROOT = Path(runs.__file__).parents[2]
 ALLOWED = (OSError, TraceFileError, TraceWriteError, CheckpointError)
@@ -303,16 +305,8 @@ def check_trained(folder: Path, failed: str) -> None:
         assert validate(folder / "t.partial").steps >= saved, "the trace is behind the checkpoint"
 
 
-FORK = {
-    "step": 2,
-    "steps": 2,
-    "model": "faults:run_of_forks",
-    "rule": [],
-    "mode": None,
-    "set": [],
-    "edit": [],
-    "optimizer": None,
-}
+FORKED = 2
+"""Steps of a fork."""
 
 
 def trained(folder: Path) -> None:
@@ -323,13 +317,16 @@ def trained(folder: Path) -> None:
 
 
 def fork_it(folder: Path) -> None:
-    fork(argparse.Namespace(**FORK, path=str(folder / "t"), record="grads", out=str(folder / "new")))
+    args = argparse.Namespace(paths=[], json=False)
+    steps, model = ["--step", "2", "--steps", str(FORKED)], ["--model", "faults:run_of_forks"]
+    parse(["fork", str(folder / "t"), *steps, *model, "-o", str(folder / "new")], args)
+    fork(args)
 
 
 def check_forked(folder: Path, failed: str) -> None:
     assert failed == "for good" or not (folder / "new.partial").exists(), "new.partial stays behind"
     if (folder / "new").exists():
-        assert validate(folder / "new").ok and validate(folder / "new").steps == FORK["steps"]
+        assert validate(folder / "new").ok and validate(folder / "new").steps == FORKED
     else:
         assert failed
     for name in ("new", "new.partial"):
@@ -468,6 +465,7 @@ def matrix(titles: Sequence[str], every: int) -> int:
     """Scenarios with a fault at every call, or at each so many; the number of findings."""
     found, runs_made = 0, 0
     warnings.simplefilter("ignore")  # of `.partial` files beside whole ones
+    writer.monotonic = lambda: 0.0  # on a slow machine what is held back is written in more calls
     LINKS[:] = expected_links()
     for title in titles or SCENARIOS:
         scenario = SCENARIOS[title]

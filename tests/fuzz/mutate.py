@@ -66,15 +66,12 @@ def mutated(seeds: list[bytes], random: Random) -> bytes:
 
 
 def _frame(file: File, random: Random) -> Frame:
-    return random.choice(file.frames) if file.frames else Frame(random.choice([*FRAMES]), 0, 0, 0, b"", b"")
+    return random.choice(file.frames) if file.frames else Frame(random.choice([*FRAMES]), 0, 0, 0, bytearray(), b"")
 
 
 def change_front(file: File, random: Random) -> None:
     """Some bytes of a front."""
-    frame = _frame(file, random)
-    data = bytearray(frame.front)
-    _bytes(data, random)
-    frame.front = bytes(data)
+    _bytes(_frame(file, random).front, random)
 
 
 def change_body(file: File, random: Random) -> None:
@@ -101,7 +98,7 @@ def change_field(file: File, random: Random) -> None:
         at = random.choice(declared)
     value: Any = random.choice(values)
     packed = struct.pack(form, value if form == "<d" else value % (1 << 8 * size))
-    frame.front = frame.front[:at] + packed + frame.front[at + size :]
+    frame.front[at : at + size] = packed
 
 
 def fields_at(file: File, frame: Frame) -> dict[str, int]:
@@ -109,7 +106,7 @@ def fields_at(file: File, frame: Frame) -> dict[str, int]:
     try:
         header = bytes(file.header)
         layout = FrameLayout(
-            decode_schema(file.frames[0].front, Limits()),
+            decode_schema(bytes(file.frames[0].front), Limits()),
             decode_header(header + zlib.crc32(header).to_bytes(4, "little")),
         )
     except InvalidTraceError:
@@ -165,7 +162,8 @@ def change_json(file: File, random: Random) -> None:
     )
     if random.random() < 0.2 and isinstance(holder, list):
         holder.extend(deepcopy(holder) * random.choice((1, 50)))
-    frame.front = json.dumps(tree, sort_keys=frame.kind == SCHEMA, separators=(",", ":"), ensure_ascii=False).encode()
+    text = json.dumps(tree, sort_keys=frame.kind == SCHEMA, separators=(",", ":"), ensure_ascii=False)
+    frame.front[:] = text.encode()
 
 
 def _places(tree: Any) -> Any:

@@ -13,19 +13,20 @@ from dataclasses import dataclass, field
 import xxhash
 
 HEADER, HEAD = 256, 48
-SCHEMA, KEYFRAME, STEP, COMMIT, SEAL = 1, 2, 3, 4, 6
+SCHEMA, KEYFRAME, STEP, COMMIT, INDEX, SEAL, EVENT = range(1, 8)
 
 
 @dataclass
 class Frame:
-    """One frame: what is written in its head, its front and its body."""
+    """One frame: what is written in its head, its front and its body; and where it stood."""
 
     kind: int
     flags: int
     part: int
     step: int
-    front: bytes
+    front: bytearray
     body: bytes
+    offset: int = 0
 
 
 @dataclass
@@ -43,7 +44,7 @@ class File:
         while at < len(data):
             _, kind, flags, part, _, step, length, front = struct.unpack_from("<4sBBHQQII", data, at)
             payload = data[at + HEAD : at + HEAD + length]
-            made.frames.append(Frame(kind, flags, part, step, payload[:front], payload[front:]))
+            made.frames.append(Frame(kind, flags, part, step, bytearray(payload[:front]), payload[front:], at))
             at += HEAD + length + -length % 8 + size
         return made
 
@@ -57,30 +58,52 @@ class File:
         """The digest of the header's code."""
         return (lambda m: hashlib.sha256(m).digest()) if self.header[48] == 2 else xxhash.xxh3_128_digest
 
-    def encode(self, *, links: bool = True) -> bytes:
-        """The bytes, all of the file chain right; with ``links`` the state chain and the COMMITs too."""
+    def of(self, kind: int, number: int = 0) -> Frame:
+        """One of the frames of a kind."""
+        return [frame for frame in self.frames if frame.kind == kind][number]
+
+    def relink(self) -> None:
+        """Make the state chain right again, in the steps and in the SEAL."""
+        state = b""
+        for frame in self.frames:
+            if frame.kind != COMMIT:
+                linked, state = self._linked(frame, state, 0)
+                frame.front[:] = linked
+        self.of(SEAL).front[16 : 16 + self.digest_size] = state
+
+    def encode(
+        self,
+        *,
+        links: bool = True,
+        seq: Callable[[int], int] = lambda i: i,
+        head_of: Callable[[int, bytes], bytes] = lambda i, head: head,
+    ) -> bytes:
+        """The bytes, all of the file chain right; with ``links`` the state chain and the COMMITs too.
+
+        ``seq`` and ``head_of`` make another number, and another head, of that of a frame.
+        """
         data = bytes(self.header) + struct.pack("<I", zlib.crc32(bytes(self.header)))
         chain, salt = self.hash(b"DGRRfile" + data), zlib.crc32(bytes(self.header[16:32]))
         out, state = bytearray(data), b""
-        for seq, frame in enumerate(self.frames):
-            front = frame.front
+        for i, frame in enumerate(self.frames):
+            front = bytes(frame.front)
             if links:
-                front, state = self._linked(frame, front, state, len(out))
+                front, state = self._linked(frame, state, len(out))
             length = len(front) + len(frame.body)
             head = struct.pack(
-                "<4sBBHQQII", b"\xdaGRF", frame.kind, frame.flags, frame.part, seq, frame.step, length, len(front)
+                "<4sBBHQQII", b"\xdaGRF", frame.kind, frame.flags, frame.part, seq(i), frame.step, length, len(front)
             )
             head += chain[:8] + struct.pack("<I", zlib.crc32(front))
-            head += struct.pack("<I", zlib.crc32(head, salt))
+            head = head_of(i, head + struct.pack("<I", zlib.crc32(head, salt)))
             chain = self.hash(chain + head + front)
             out += head + front + frame.body + bytes(-length % 8) + chain
         return bytes(out)
 
-    def _linked(self, frame: Frame, front: bytes, state: bytes, at: int) -> tuple[bytes, bytes]:
+    def _linked(self, frame: Frame, state: bytes, at: int) -> tuple[bytes, bytes]:
         """The front with the state chain's link and with offsets as they are now; the chain's next link."""
-        size = self.digest_size
+        front, size = bytes(frame.front), self.digest_size
         if frame.kind == KEYFRAME and not state:
-            schema = self.frames[0].front if self.frames[0].kind == SCHEMA else b""
+            schema = bytes(self.frames[0].front) if self.frames[0].kind == SCHEMA else b""
             return front, self.hash(b"DGRRrun2" + self.hash(schema) + front[-size:])
         if frame.kind == STEP and state:
             state = self.hash(state + struct.pack("<Q", frame.step) + front[size + 16 :])

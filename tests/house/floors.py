@@ -171,7 +171,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["callbacks"],
     ],
     "runtime/captured": [
-        ["buffers", "captured_update", "held", "kept", "profile", "reads"],
+        ["buffers", "captured_update", "held", "kept", "profile", "reads", "shown_metrics"],
         ["purity"],
         ["plans"],
         ["captured_forward", "replayed_step"],
@@ -274,7 +274,7 @@ FLOORS: dict[str, list[list[str]]] = {
     "trace/v2/format": [
         ["constants", "limits"],
         ["digest", "frame", "schema"],
-        ["header", "json_marks"],
+        ["header"],
         ["layout", "nodes", "notes", "schema_json"],
         ["fields"],
         ["frame_type"],

@@ -6,9 +6,10 @@ from typing import Any
 
 from ...base.atomic_file import replacing
 from ...base.errors import DomainError
-from ...base.printed import Printed
+from ...base.printed import Printed, aligned
 from ...base.system import FilePath
 from ..exit_codes import Exit
+from ..json_value import Plain
 from ..v2.check.report import Finding
 from ..v2.verdict import Verdict
 from .challenge import challenge, drawn
@@ -43,7 +44,7 @@ class AuditedTrace:
 
 
 @dataclass(slots=True, eq=False)
-class Audit(Printed):
+class Audit(Printed, Plain):
     """An audit, and its certificate: made by `dgrr.trace.audit`. True if every unit of the sample is as recorded.
 
     Args:
@@ -141,7 +142,7 @@ class Audit(Printed):
         units, done = self.trace.units, len(self.found)
         what = "steps" if units.length == 1 else f"units of {units.length} steps"
         lines = [f"{self.path}: {self.verdict.value}, {done} of {self.size} {what} computed, of {len(units)} there are"]
-        lines += [f"  {name:<10} {value}" for name, value in (("root", self.trace.root), ("nonce", self.nonce.hex()))]
+        lines.append(aligned([("root", self.trace.root), ("nonce", self.nonce.hex())], width=9))
         if self.finding is not None:
             lines.append(f"  {self.finding}")
         elif self.complete and done:

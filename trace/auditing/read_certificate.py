@@ -12,7 +12,7 @@ from ...base.system import FilePath
 from ..exit_codes import Exit
 from ..file_version import TraceFileError, open_regular
 from ..v2.check.report import Finding
-from ..v2.format.json_marks import check_marks
+from ..v2.format.limits import check_marks
 from ..v2.verdict import Verdict
 from .certificate import LONGEST_NONCE, MOST_UNITS, VERSION, Audit, AuditedTrace
 

@@ -8,7 +8,7 @@ holds the accuracy and the state digest, which is the same on every machine, to 
 import os
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryDirectory
@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import Any
 
 from ...base.arrays import Array
+from ...base.printed import aligned
 from ...runtime import SGD, Adam, Keep, Result, Trainer, data
 from ...runtime.optim import Rule
 from ...screen.curves import plotted
@@ -27,7 +28,7 @@ from ..v2.check.report import Report
 from ..v2.read.reader import open_reader
 from ..v2.repair.forge import flip_bit, forge_gradient
 from ..v2.verdict import Verdict
-from .answer import Answer, done
+from .answer import Answer, Fact, done, ended, untold
 from .misread import BESIDE, Misread, drawn_digits, misread
 
 ACCURACY = 0.97
@@ -107,8 +108,8 @@ class Demo:
         images, labels = self.test.arrays
         wrong = misread(trainer.predict(images, model=MODEL), labels)
         text = "\n".join([*self._picture(result, wrong, images), *self._report(result, accuracy, held=held)])
-        found = self._result(result, accuracy, wrong)
-        return done(found, text) if held else Answer(Exit.REPLAY, "failed", found, text)
+        facts = self._facts(text, result, accuracy, wrong)
+        return done(*facts) if held else ended(Exit.REPLAY, "failed", *facts)
 
     def _published(self, accuracy: float, result: Result) -> None:
         self._check(f"accuracy at least {ACCURACY}", lambda: (accuracy >= ACCURACY, f"{accuracy:.4f}"))
@@ -158,18 +159,11 @@ class Demo:
     def _line(self, text: str) -> None:
         print(text, flush=True)
 
-    def _result(self, result: Result, accuracy: float, wrong: Sequence[Misread]) -> dict[str, Any]:
-        return {
-            "trace": self.out,
-            "bytes": self.out.stat().st_size,
-            "accuracy": accuracy,
-            "final_loss": result.losses[-1],
-            "steps": result.steps,
-            "seconds": result.seconds,
-            "state_digest": result.state_digest,
-            "checks": [asdict(check) for check in self.checks],
-            "misread": [asdict(digit) for digit in wrong],
-        }
+    def _facts(self, text: str, result: Result, accuracy: float, wrong: Sequence[Misread]) -> list[Fact]:
+        size, loss = self.out.stat().st_size, result.losses[-1]
+        run = untold(steps=result.steps, seconds=result.seconds, state_digest=result.state_digest)
+        told = Fact("trace", self.out, text), *untold(bytes=size, accuracy=accuracy, final_loss=loss)
+        return [*told, *run, *untold(checks=self.checks, misread=wrong)]
 
     def _picture(self, result: Result, wrong: Sequence[Misread], images: Any) -> list[str]:
         """The loss, and the digits that were read wrongly with the greatest confidence."""
@@ -190,8 +184,11 @@ class Demo:
             "state digest": result.state_digest,
             "verdict": "every check held" if held else "a check FAILED",
         }
-        lines = [f"{name:<14} {value}" for name, value in rows.items()]
-        return [*lines, "", f"open its report with  dgrr report {quote(str(self.out))} -o report.html"]
+        return [
+            aligned(rows.items(), ""),
+            "",
+            f"open its report with  dgrr report {quote(str(self.out))} -o report.html",
+        ]
 
 
 def _first(report: Report) -> str:

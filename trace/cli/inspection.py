@@ -1,67 +1,61 @@
-"""What a trace of version 2 and its steps are shown as: lines for people, plain types for programs."""
+"""What is to be said of a trace of version 2 and of its steps."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
+from ...base.completed_step import TapeNode
 from ...base.ulp import exact
 from ..told import as_text
 from ..v2.errors import NotRecordedError
+from ..v2.read.op_digests import OpDigests
 from ..v2.read.reader import StepView, TraceReader
+from .answer import Fact, listed, untold
 from .arguments import UsageError
 
 
-def trace_lines(trace: TraceReader) -> list[str]:
+def trace_facts(trace: TraceReader) -> list[Fact]:
     """Header, schema and events."""
-    header = trace.header
-    lines = [
-        f"{trace.path}: version 2, {len(trace)} steps, {'sealed' if trace.sealed else 'unsealed'}",
-        f"  record mode {header.mode.name.lower()}, digest {header.algorithm.name}, state every "
-        f"{header.state_every} steps, numerics {header.numerics}, seed {header.seed}",
+    header, steps = trace.header, len(trace)
+    mode = header.mode.name.lower()
+    recorded = (
+        f"  record mode {mode}, digest {header.algorithm.name}, state every {header.state_every} steps, numerics "
+        f"{header.numerics}, seed {header.seed}"
+    )
+    parent = f"  {header.parent_steps} steps taken over from {header.parent_root.hex()}"
+    return [
+        Fact("path", trace.path, f"{trace.path}: version 2, {steps} steps, {'sealed' if trace.sealed else 'unsealed'}"),
+        *untold(version=2, steps=steps, sealed=trace.sealed),
+        Fact("mode", mode, recorded),
+        *untold(digest=header.algorithm.name, state_every=header.state_every, numerics=header.numerics),
+        *untold(seed=header.seed, created_at=header.created_at),
+        Fact("parent_steps", header.parent_steps, parent if header.parent_steps else ""),
+        Fact("parent_root", header.parent_root if header.parent_steps else None),
+        Fact("keyframes", trace.keyframes, f"  {_keyframes(trace.keyframes, steps)}"),
+        *_schema_facts(trace),
+        *_told_facts(trace),
     ]
-    if header.parent_steps:
-        lines.append(f"  {header.parent_steps} steps taken over from {header.parent_root.hex()}")
-    lines.append(f"  {_keyframes(trace.keyframes, len(trace))}")
-    lines += [f"  rule {group.rule} ({', '.join(group.hyperparameters)})" for group in trace.schema.groups]
-    lines += [
-        f"  {spec.role.name.lower():<6} {spec.dtype:<4} {spec.shape!s:<16} {spec.name}" for spec in trace.schema.tensors
-    ]
-    lines += [f"  after {steps} steps, {event.kind}: {event.text}" for steps, event in trace.events()]
-    for steps, noted in trace.noted():
-        told = {"notes": noted.notes, "host": noted.host, "time": noted.time}
-        lines += [f"  after {steps} steps, {name}: {as_text(value)}" for name, value in told.items()]
-    return lines
 
 
-def trace_dict(trace: TraceReader) -> dict[str, Any]:
-    """The same for programs."""
-    header, tensors = trace.header, trace.schema.tensors
-    return {
-        "path": trace.path,
-        "version": 2,
-        "steps": len(trace),
-        "sealed": trace.sealed,
-        "mode": header.mode.name.lower(),
-        "digest": header.algorithm.name,
-        "state_every": header.state_every,
-        "numerics": header.numerics,
-        "seed": header.seed,
-        "created_at": header.created_at,
-        "parent_steps": header.parent_steps,
-        "parent_root": header.parent_root if header.parent_steps else None,
-        "rules": [
-            {"rule": g.rule, "hyperparameters": g.hyperparameters, "tensors": [tensors[i].name for i in g.tensors]}
-            for g in trace.schema.groups
-        ],
-        "tensors": [
-            {"name": spec.name, "role": spec.role.name.lower(), "dtype": spec.dtype, "shape": spec.shape}
-            for spec in tensors
-        ],
-        "keyframes": trace.keyframes,
-        "events": [{"steps": steps, "kind": event.kind, "text": event.text} for steps, event in trace.events()],
-        "noted": [{"steps": steps, **asdict(noted)} for steps, noted in trace.noted()],
-    }
+def _schema_facts(trace: TraceReader) -> Iterator[Fact]:
+    groups, tensors = trace.schema.groups, trace.schema.tensors
+    rules = [
+        {"rule": g.rule, "hyperparameters": g.hyperparameters, "tensors": [tensors[i].name for i in g.tensors]}
+        for g in groups
+    ]
+    yield Fact("rules", rules, listed(f"rule {g.rule} ({', '.join(g.hyperparameters)})" for g in groups))
+    named = [{"name": t.name, "role": t.role.name.lower(), "dtype": t.dtype, "shape": t.shape} for t in tensors]
+    rows = (f"{t['role']:<6} {t['dtype']:<4} {t['shape']!s:<16} {t['name']}" for t in named)
+    yield Fact("tensors", named, listed(rows))
+
+
+def _told_facts(trace: TraceReader) -> Iterator[Fact]:
+    events = [{"steps": steps, "kind": event.kind, "text": event.text} for steps, event in trace.events()]
+    yield Fact("events", events, listed(f"after {e['steps']} steps, {e['kind']}: {e['text']}" for e in events))
+    noted = [{"steps": steps, **asdict(noted)} for steps, noted in trace.noted()]
+    told = ((n["steps"], name, n[name]) for n in noted for name in ("notes", "host", "time"))
+    yield Fact("noted", noted, listed(f"after {steps} steps, {name}: {as_text(value)}" for steps, name, value in told))
 
 
 def _keyframes(numbers: Sequence[int], steps: int) -> str:
@@ -78,71 +72,65 @@ def step_of(trace: TraceReader, step: int, option: str = "--step") -> StepView:
     return trace[step]
 
 
-def step_lines(trace: TraceReader, view: StepView) -> list[str]:
+def step_facts(trace: TraceReader, view: StepView) -> list[Fact]:
     """Everything that is recorded of a step."""
-    lines = [f"{trace.path}: step {view.step}", f"  loss {exact(view.loss)}"]
-    for what, figures in (("metric", view.metrics()), ("validation", view.validation())):
-        lines += [f"  {what} {name} {value!r} ({value.hex()})" for name, value in figures.items()]
-    lines += [f"  {name} {value!r} ({value.hex()})" for name, value in view.hyper.items()]
-    lines += [f"  correction {value!r} ({value.hex()})" for value in view.corrections]
-    if view.clip is not None:
-        lines.append(f"  clipped at {view.clip[0]!r}, scale {view.clip[1]!r}")
+    clip = None if view.clip is None else {"threshold": view.clip[0], "scale": view.clip[1]}
+    clipped = "" if view.clip is None else f"  clipped at {view.clip[0]!r}, scale {view.clip[1]!r}"
     added = ", added in a tree" if view.order == "tree" else ""
-    lines += [f"  micro-batches {view.micro_batches}{added}", f"  batch {view.input_digest.hex()}"]
-    for name, digest in view.grad_digests.items():
-        ends = _range(view, name)
-        lines.append(f"  gradient {name}: {digest.hex()}" + (f" ({ends[0]} to {ends[1]})" if ends else ""))
-    lines += [f"  state {name}: {digest.hex()}" for name, digest in view.state_digests.items()]
-    lines += [f"  op {line}" for line in _op_lines(view)]
-    lines.append(f"  state root {view.root.hex() if view.root else 'not recorded at this step'}")
-    lines.append(f"  link {view.link.hex()}")
-    return lines
-
-
-def step_dict(view: StepView) -> dict[str, Any]:
-    """The same for programs."""
-    return {
-        "step": view.step,
-        "loss": view.loss,
-        "metrics": {},
-        "validation": {},
-        "hyper": view.hyper,
-        "corrections": view.corrections,
-        "clip": None if view.clip is None else {"threshold": view.clip[0], "scale": view.clip[1]},
-        "micro_batches": view.micro_batches,
-        "order": view.order,
-        "batch": view.input_digest,
-        "gradients": {
-            name: {"digest": digest, "range": _range(view, name)} for name, digest in view.grad_digests.items()
-        },
-        "state": view.state_digests,
-        "ops": _ops(view),
-        "root": view.root,
-        "link": view.link,
-        **view.shown(),
+    grads: dict[str, dict[str, Any]] = {
+        n: {"digest": d, "range": _range(view, n)} for n, d in view.grad_digests.items()
     }
+    states = (f"state {name}: {digest.hex()}" for name, digest in view.state_digests.items())
+    return [
+        Fact("step", view.step, f"{trace.path}: step {view.step}"),
+        Fact("loss", view.loss, f"  loss {exact(view.loss)}"),
+        *_shown(view),
+        Fact("hyper", view.hyper, _figures("", view.hyper)),
+        Fact("corrections", view.corrections, listed(f"correction {c!r} ({c.hex()})" for c in view.corrections)),
+        Fact("clip", clip, clipped),
+        Fact("micro_batches", view.micro_batches, f"  micro-batches {view.micro_batches}{added}"),
+        Fact("order", view.order),
+        Fact("batch", view.input_digest, f"  batch {view.input_digest.hex()}"),
+        Fact("gradients", grads, listed(_gradient(name, **grad) for name, grad in grads.items())),
+        Fact("state", view.state_digests, listed(states)),
+        _ops(view.ops()),
+        Fact("root", view.root, f"  state root {view.root.hex() if view.root else 'not recorded at this step'}"),
+        Fact("link", view.link, f"  link {view.link.hex()}"),
+    ]
 
 
-def _ops(view: StepView) -> list[dict[str, Any]] | None:
+_FIGURES = {"metrics": "metric ", "validation": "validation "}
+"""What is shown of a step that its STEP does not hold, and what people read before each number."""
+
+
+def _shown(view: StepView) -> Iterator[Fact]:
+    shown: dict[str, Any] = {**{name: {} for name in _FIGURES}, **view.shown()}
+    for name, value in shown.items():
+        yield Fact(name, value, _figures(_FIGURES[name], value) if name in _FIGURES else "")
+
+
+def _figures(what: str, figures: Mapping[str, float]) -> str:
+    return listed(f"{what}{name} {value!r} ({value.hex()})" for name, value in figures.items())
+
+
+def _gradient(name: str, digest: bytes, range: tuple[Any, Any] | None) -> str:
+    return f"gradient {name}: {digest.hex()}" + (f" ({range[0]} to {range[1]})" if range else "")
+
+
+def _ops(found: OpDigests | None) -> Fact:
     """Everything the step computed; None where it is not recorded."""
-    found = view.ops()
     if found is None:
-        return None
-    rows = zip(found.nodes, found.values, found.grads, strict=True)
-    return [{**asdict(node), "value": value, "gradient": grad} for node, value, grad in rows]
+        return Fact("ops", None)
+    rows = list(zip(found.nodes, found.values, found.grads, strict=True))
+    ops = [{**asdict(node), "value": value, "gradient": grad} for node, value, grad in rows]
+    return Fact("ops", ops, listed(_op(i, *row) for i, row in enumerate(rows)))
 
 
-def _op_lines(view: StepView) -> list[str]:
-    found = view.ops()
-    if found is None:
-        return []
-    lines: list[str] = []
-    for i, (node, value, grad) in enumerate(zip(found.nodes, found.values, found.grads, strict=True)):
-        named = f" '{node.name}'" if node.name else ""
-        layer = f" in layer {node.scope}" if node.scope else ""
-        arrived = "" if grad is None else f", gradient {grad.hex()}"
-        lines.append(f"#{i} {node.op}{named} {node.dtype} {node.shape}{layer}: {value.hex()}{arrived}")
-    return lines
+def _op(number: int, node: TapeNode, value: bytes, grad: bytes | None) -> str:
+    named = f" '{node.name}'" if node.name else ""
+    layer = f" in layer {node.scope}" if node.scope else ""
+    arrived = "" if grad is None else f", gradient {grad.hex()}"
+    return f"op #{number} {node.op}{named} {node.dtype} {node.shape}{layer}: {value.hex()}{arrived}"
 
 
 def state_before(trace: TraceReader, step: int) -> dict[str, bytes]:

@@ -15,7 +15,7 @@ from ..v1.reader import TraceReaderV1
 from ..v1.report import about, losses, table, three_ways
 from ..v1.validation.validate import Validation, require_valid, validate as checked
 from ..v1.writer import WriterV1, partial_path
-from .answer import Answer, done
+from .answer import Answer, Fact, cut_before, done, ended
 from .arguments import UsageError
 
 
@@ -33,11 +33,11 @@ def validate(args: argparse.Namespace) -> Answer:
     report, header = report_v1(validation), validation.header
     if validation.failures:
         text = validation.failure_text()
-        return Answer(report.exit_code, report.verdict.value, {"report": report}, error=text)
+        return ended(report.exit_code, report.verdict.value, Fact("report", report), error=text)
     total = losses(validation.loss_total, header.step_count)
     head = f"{path}: valid, {about(header.step_count, header.seed, header.learning_rate)}"
     rows = [("loss", total), ("re-execution", validation.reexecution)]
-    return done({"report": report}, f"{head}\n{table(rows)}")
+    return done(Fact("report", report, f"{head}\n{table(rows)}"))
 
 
 def replay(args: argparse.Namespace) -> Answer:
@@ -54,8 +54,8 @@ def replay(args: argparse.Namespace) -> Answer:
     if seed not in (None, header.seed):
         raise TraceFileError(f"{path}: seed: expected {seed}, the trace says {header.seed}", Exit.REPLAY)
     replayed_text = f"step {step} replayed, and with it the chain 0..{step}; allowed distance {ulp_tol} ULP"
-    result = {"report": report_v1(validation), "step": _record_dict(record)}
-    return done(result, f"{path}: {replayed_text}\n{replayed(header, record)}")
+    report = Fact("report", report_v1(validation), f"{path}: {replayed_text}")
+    return done(report, Fact("step", _record_dict(record), replayed(header, record)))
 
 
 def inspect(args: argparse.Namespace) -> Answer:
@@ -65,8 +65,8 @@ def inspect(args: argparse.Namespace) -> Answer:
         header = require_valid(trace).header
         _require_step(trace, header, step)
         raw = trace.record(step)
-    result = {"trace": _header_dict(path, header), "step": _record_dict(Record.unpack(raw))}
-    return done(result, inspection(header, step, raw))
+    shown = Fact("step", _record_dict(Record.unpack(raw)), inspection(header, step, raw))
+    return done(Fact("trace", _header_dict(path, header)), shown)
 
 
 def _header_dict(path: str, header: HeaderV1) -> dict[str, Any]:
@@ -111,13 +111,13 @@ def rollback(args: argparse.Namespace) -> Answer:
         record = Record.unpack(trace.record(step))
         if out is not None:
             _write_prefix(trace, header, step, out)
-    left_out = header.step_count - step
-    lines = [f"{path}: state before step {step}; {left_out} of {header.step_count} steps discarded"]
-    lines.append(table([("w", three_ways(record.w_before)), ("b", three_ways(record.b_before))]))
-    lines.append(f"nothing is written; --out PATH would hold {step} steps" if out is None else f"{out}: {step} steps")
     state = {"w": record.w_before, "b": record.b_before}
-    result = {"step": step, "kept": step, "discarded": left_out, "written": out, "state": state}
-    return done(result, "\n".join(lines))
+    written = f"nothing is written; --out PATH would hold {step} steps" if out is None else f"{out}: {step} steps"
+    return done(
+        *cut_before(path, step, header.step_count),
+        Fact("state", state, table((name, three_ways(value)) for name, value in state.items())),
+        Fact("written", out, written),
+    )
 
 
 def _header_differences(a: Validation, b: Validation) -> list[str]:
@@ -156,9 +156,8 @@ def compare(args: argparse.Namespace, policy: str) -> Answer:
         lines.append(f"first difference: step {min(counts)}, where the shorter trace ends ({lengths})")
     else:
         lines.append(f"{counts[0]} steps agree within {ulp_tol} ULP")
-    result = {"comparison": {"a": a, "b": b, "same": same, **_where(found, counts)}}
-    text = "\n".join(lines)
-    return done(result, text) if same else Answer(Exit.DIVERGED, "diverged", result, text)
+    result = Fact("comparison", {"a": a, "b": b, "same": same, **_where(found, counts)}, "\n".join(lines))
+    return done(result) if same else ended(Exit.DIVERGED, "diverged", result)
 
 
 def _where(found: Divergence | None, counts: list[int]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What `dgrr` answers for traces of version 2."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..comparing.compare import compare as compare_traces
@@ -11,11 +11,11 @@ from ..replaying.validate import held
 from ..v2.check.report import Report
 from ..v2.check.validate import validate_v2
 from ..v2.errors import NotRecordedError
-from ..v2.read.reader import open_reader
+from ..v2.read.reader import TraceReader, open_reader
 from ..v2.repair.rollback import rollback_v2
-from .answer import Answer, done, judged
+from .answer import Answer, Fact, cut_before, done, judged, listed, part
 from .arguments import UsageError
-from .inspection import state_before, step_dict, step_lines, step_of, trace_dict, trace_lines
+from .inspection import state_before, step_facts, step_of, trace_facts
 from .loading import guarded, load_rules, load_run, users_code
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def validate(args: argparse.Namespace) -> Answer:
     """Check structure, chains and digests of a trace."""
-    return _reported(held(validate_v2(args.paths[0]), _expected(args), args.expect_root), {})
+    return _reported(held(validate_v2(args.paths[0]), _expected(args), args.expect_root))
 
 
 def replay(args: argparse.Namespace) -> Answer:
@@ -42,7 +42,10 @@ def replay(args: argparse.Namespace) -> Answer:
     how: dict[str, Any] = {"ulp_tol": args.ulp_tol, "mode": args.mode or "replay", "rules": load_rules(args.rule)}
     with users_code():
         report = recompute(path, loss_fn=loss_fn, batches=batches, progress=True, **known, **how)
-    return _replayed(report, step) if report.ok and step is not None else _reported(report, {"step": None})
+    if step is None or not report.ok:
+        return _reported(report, Fact("step", None))
+    with open_reader(path, mode="tolerate_tail") as trace:
+        return _reported(report, _shown(trace, step))
 
 
 def _expected(args: argparse.Namespace) -> Expected:
@@ -50,25 +53,21 @@ def _expected(args: argparse.Namespace) -> Expected:
     return Expected(steps=args.steps, start=args.expect_start, rules=tuple(args.expect_rule))
 
 
-def _reported(report: Report, more: Mapping[str, object]) -> Answer:
-    return judged(report, {"report": report, **more}, answers=report.ok)
+def _reported(report: Report, *more: Fact) -> Answer:
+    return judged(report, Fact("report", report), *more, answers=report.ok)
 
 
-def _replayed(report: Report, step: int) -> Answer:
-    """A report, and a step that is shown with it."""
-    with open_reader(report.path, mode="tolerate_tail") as trace:
-        view = step_of(trace, step)
-        lines = [str(report), *step_lines(trace, view)]
-        return done({"report": report, "step": step_dict(view)}, "\n".join(lines))
+def _shown(trace: TraceReader, step: int) -> Fact:
+    return part("step", step_facts(trace, step_of(trace, step)))
 
 
 def inspect(args: argparse.Namespace) -> Answer:
     """Show header, schema and, of one step, everything that is recorded."""
     with open_reader(args.paths[0], mode="tolerate_tail") as trace:
+        whole = part("trace", trace_facts(trace))
         if args.step is None:
-            return done({"trace": trace_dict(trace), "step": None}, "\n".join(trace_lines(trace)))
-        view = step_of(trace, args.step)
-        return done({"trace": trace_dict(trace), "step": step_dict(view)}, "\n".join(step_lines(trace, view)))
+            return done(whole, Fact("step", None))
+        return done(whole._replace(text=""), _shown(trace, args.step))
 
 
 def rollback(args: argparse.Namespace) -> Answer:
@@ -80,12 +79,10 @@ def rollback(args: argparse.Namespace) -> Answer:
         raise UsageError(f"argument --step: {path} has no state before step {step}: expected 0 to {steps}")
     if out is not None:
         _write_child(path, step, out)
-    lines = [f"{path}: state before step {step}; {steps - step} of {steps} steps discarded"]
-    lines += [f"  {name} {digest.hex()}" for name, digest in state.items()] or ["  its digests are not recorded here"]
+    digests = [f"{name} {digest.hex()}" for name, digest in state.items()] or ["its digests are not recorded here"]
     kept = f"steps 0 to {step - 1}" if step else "the initial state"
-    lines.append(f"{out}: {kept}; {path} is unchanged" if out else f"nothing is written; --out PATH would hold {kept}")
-    result = {"step": step, "kept": step, "discarded": steps - step, "written": out, "state": state}
-    return done(result, "\n".join(lines))
+    written = f"{out}: {kept}; {path} is unchanged" if out else f"nothing is written; --out PATH would hold {kept}"
+    return done(*cut_before(path, step, steps), Fact("state", state, listed(digests)), Fact("written", out, written))
 
 
 def _write_child(path: str, step: int, out: str) -> None:
@@ -143,4 +140,4 @@ def edited(past: "PastStep", texts: Sequence[str]) -> "Edits":
 
 
 def _compared(found: Comparison) -> Answer:
-    return judged(found, {"comparison": found}, answers=found.same or found.cause is not None)
+    return judged(found, Fact("comparison", found), answers=found.same or found.cause is not None)

@@ -4,12 +4,13 @@ What does not agree, or cannot be captured, is left to those who compute op by o
 """
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter, methodcaller
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ...base.arrays import Array
-from ...base.completed_step import CompletedStep
+from ...base.completed_step import CompletedStep, StepNumbers
 from ...runtime.ir.step_tape import Choose, Chosen
 from ...runtime.optim.groups import Groups
 from ...runtime.step.batch import map_batch
@@ -28,6 +29,8 @@ from .replay_state import ReplayState, Rules, by_name
 
 STEPS, BYTES = 64, 1 << 26
 """How many steps, and bytes of their batches, are kept to be done again op by op."""
+
+_ARRAYS, _COPY, _NBYTES = {np.ndarray}, methodcaller("copy"), attrgetter("nbytes")
 
 WAIT = 64
 """After launches that did not come about, at most so many steps are done alone before another is tried."""
@@ -66,11 +69,13 @@ class _LaunchRecorder:
         self.made = list[bytes]()
         """Behind the launch, the fronts of its steps."""
 
-    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]]) -> FrontRows | None:
+    def rows(
+        self, first: CompletedStep, hyper: Sequence[Mapping[str, float]], numbers: StepNumbers
+    ) -> FrontRows | None:
         """See `LaunchRecorder`."""
         self._ahead = self._first - first.step
         first.step, first.hyper = self._first, self._hyper
-        return self._fronts.rows(first, [self._hyper] * len(hyper))
+        return self._fronts.rows(first, [self._hyper] * len(hyper), numbers.scale)
 
     def recorded(self, last: CompletedStep, rows: FrontRows) -> None:
         """See `LaunchRecorder`."""
@@ -207,6 +212,9 @@ def _alike(stretch: Sequence[Done], hyper: slice) -> list[Done]:
 
 def own(batch: tuple[Batch, ...]) -> tuple[tuple[Batch, ...], int]:
     """Micro-batches that whoever gave them does not write to, and their bytes."""
+    if all(micro.__class__ is tuple and set(map(type, micro)) == _ARRAYS for micro in batch):  # as nearly all are
+        plain = tuple([tuple(map(_COPY, micro)) for micro in batch])
+        return plain, sum([sum(map(_NBYTES, micro)) for micro in plain])
     copies = list[Array]()
 
     def copied(_: str, array: Any) -> Any:

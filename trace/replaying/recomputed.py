@@ -16,7 +16,7 @@ from ..v2.read.reader import StepView, TraceReader
 from ..v2.verdict import Verdict
 from .applied_steps import AppliedSteps
 from .captured_steps import CapturedSteps, Done
-from .reexecute import Executed, FailedError, Made, Model, blaming
+from .reexecute import Blaming, Executed, FailedError, Made, Model
 from .replay_state import ReplayState, Rules, UnknownRuleError
 
 RunMode: TypeAlias = Literal["replay", "eager"]
@@ -215,7 +215,7 @@ class Recomputed:
 
     def _advance(self, view: StepView, grads: Mapping[str, Array], buffers: Mapping[str, Array]) -> None:
         self.grads = grads
-        with blaming(Verdict.UPDATE, "the rule refuses the recorded step", view.step):
+        with Blaming(Verdict.UPDATE, "the rule refuses the recorded step", view.step):
             try:
                 self.state.advance(view, grads, buffers)
             except UnknownRuleError as error:

@@ -1,9 +1,9 @@
 """Re-execution of recorded steps: batches, losses and gradients held against a trace."""
 
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from itertools import product
 from traceback import format_exception_only
+from types import TracebackType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -38,26 +38,36 @@ class FailedError(DgrrError):
         self.finding = Finding(verdict, text, step, tensor)
 
 
-@contextmanager
-def blaming(verdict: Verdict, what: str, step: int) -> Generator[None]:
-    """Turn whatever foreign code raises, Ctrl-C excepted, into the finding that ends a replay.
+class Blaming(NamedTuple):
+    """A context that turns whatever foreign code raises, Ctrl-C excepted, into the finding that ends a replay.
+
+    A model may end the process, and a batch raise anything.
 
     Raises:
         FailedError: with `verdict`; or `unproven`, where memory was short or the file says too little, which says
             nothing about the run.
     """
-    try:
-        yield
-    except (FailedError, InvalidTraceError, KeyboardInterrupt):
-        raise
-    except CannotExecuteError as error:
-        raise FailedError(Verdict.UNPROVEN, str(error), step) from error
-    except MemoryError as error:
-        raise FailedError(Verdict.UNPROVEN, f"{what}: there is not enough memory", step) from error
-    except BaseException as error:  # a model may end the process, and a batch raise anything
-        text = "".join(format_exception_only(error)).strip()
-        text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-        raise FailedError(verdict, f"{what}: {text}", step) from error
+
+    verdict: Verdict
+    what: str
+    step: int
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or isinstance(error, (FailedError, InvalidTraceError, KeyboardInterrupt)):
+            return
+        verdict, text = self.verdict, "".join(format_exception_only(error)).strip()
+        text = f"{self.what}: {text if len(text) <= _LONGEST else f'{text[:_LONGEST]}…'}"
+        if isinstance(error, CannotExecuteError):
+            verdict, text = Verdict.UNPROVEN, str(error)
+        elif isinstance(error, MemoryError):
+            verdict, text = Verdict.UNPROVEN, f"{self.what}: there is not enough memory"
+        raise FailedError(
+            verdict, text, self.step
+        ) from error  # a model may end the process, and a batch raise anything
 
 
 class Executed(NamedTuple):
@@ -87,7 +97,7 @@ class Model:
     def pass_over(self, steps: int) -> None:
         """Leave out the batches of so many steps from where the run stands, at first its beginning."""
         self.agreed = False
-        with blaming(Verdict.DATA, "the batches cannot be read", 0):
+        with Blaming(Verdict.DATA, "the batches cannot be read", 0):
             self._execution.pass_over(steps)
 
     def ahead(self) -> Iterator[tuple[Batch, ...]]:
@@ -96,7 +106,7 @@ class Model:
 
     def take(self, view: StepView) -> tuple[Batch, ...]:
         """The micro-batches of a step; of every step in turn, from the first or what was passed over."""
-        with blaming(Verdict.DATA, "the batches cannot be read", view.step):
+        with Blaming(Verdict.DATA, "the batches cannot be read", view.step):
             batch = self._execution.take(view)
             if batch is None:
                 raise FailedError(Verdict.DATA, f"there are no more batches; {_ANEW}", view.step)
@@ -104,7 +114,7 @@ class Model:
 
     def require_recorded(self, view: StepView, batch: tuple[Batch, ...]) -> None:
         """Raise FailedError for micro-batches that are not those of a step."""
-        with blaming(Verdict.DATA, "the batches cannot be read", view.step):
+        with Blaming(Verdict.DATA, "the batches cannot be read", view.step):
             given = self._execution.recorded(batch)
             same = self._input_digest(given) == view.input_digest
             cure = "" if same else self._other_dtype(given, view.input_digest)
@@ -138,10 +148,10 @@ class Model:
         if view.micro_batches != together:
             text = f"expected {together} micro-batches as in the first step, got {view.micro_batches}"
             raise FailedError(Verdict.UNPROVEN, f"{text}; the trainer does not vary them", view.step)
-        with blaming(Verdict.GRADIENT, "the model cannot be executed again", view.step):
+        with Blaming(Verdict.GRADIENT, "the model cannot be executed again", view.step):
             made = self._execution.compute(view, state, batch)
         self._compare_loss(view, np.asarray(made.loss), ulp_tol)
-        with blaming(Verdict.GRADIENT, "the recorded clipping cannot be executed again", view.step):
+        with Blaming(Verdict.GRADIENT, "the recorded clipping cannot be executed again", view.step):
             grads, clip = made.consumed(view)
         if view.clip is not None and clip is not None and not _same_number(view.clip[1], clip[1], ulp_tol):
             if not self._all_recorded(view, grads):

@@ -1,7 +1,7 @@
 """One recorded run as a page shows it."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -33,6 +33,29 @@ from .walk import walk
 
 MakeRun: TypeAlias = Callable[[], tuple[LossFn, Batches]]
 """Makes the loss function of a run and its batches from the beginning, each time anew."""
+
+
+@dataclass(frozen=True)
+class RunAgain:
+    """How the steps of a run are done again, of which a page shows more then.
+
+    Args:
+        make_run: makes the loss function and the batches.
+        rules: the classes of rules that are not built in.
+        mode: as for `replay`.
+        rebuild: the steps to rebuild; None: the first, the last and the one with the greatest gradient.
+        progress: whether a bar is shown on a terminal.
+    """
+
+    make_run: MakeRun | None = None
+    rules: Rules = ()
+    mode: RunMode = "replay"
+    rebuild: Sequence[int] | None = None
+    progress: bool = False
+
+    def made(self) -> tuple[LossFn, Batches] | tuple[None, None]:
+        """Loss function and batches, if there are any."""
+        return (None, None) if self.make_run is None else self.make_run()
 
 
 @dataclass
@@ -114,54 +137,25 @@ class PageRun:
         ]
 
 
-def collected(
-    trace: TraceReader,
-    proofs: Report,
-    *,
-    make_run: MakeRun | None = None,
-    rules: Rules = (),
-    mode: RunMode = "replay",
-    rebuild: Iterable[int] | None = None,
-    special: Iterable[int] = (),
-    progress: bool = False,
-) -> PageRun:
-    """Read a run once from its beginning to its end, and rebuild some of its steps where its model is given.
+def collected(trace: TraceReader, proofs: Report, again: RunAgain, special: Iterable[int] = ()) -> PageRun:
+    """Read an open trace once from its beginning to its end, and rebuild some of its steps where its model is given.
 
-    Args:
-        trace: open.
-        proofs: what is proven of it.
-        make_run: makes the loss function and the batches.
-        rules: the classes of rules that are not built in.
-        mode: how steps are done again, as for `replay`.
-        rebuild: the steps to rebuild; None: the first, the last and the one with the greatest gradient.
-        special: steps that are shown closely, whatever else is.
-        progress: whether a bar is shown on a terminal.
+    ``proofs`` is what is proven of it; ``special`` are steps that are shown closely, whatever else is.
     """
-    views = _scalars(trace)
-    schema = trace.schema
-    closely = [*views.nonfinite[:32], *special, *(rebuild or ())]
-    kept = chosen(len(views.losses), schema.params, len(schema.tensors), closely)
-    tensors, pictures = TensorFigures(trace, kept), TensorPictures(trace, len(views.losses), closely)
-    loss_fn, batches = (None, None) if make_run is None else make_run()
-    steps = walk(trace, loss_fn, batches, rules=rules, mode=mode)
-    for walked in showing(steps, "report", len(trace), wanted=progress):
+    views, schema = _scalars(trace), trace.schema
+    closely = [*views.nonfinite[:32], *special, *(again.rebuild or ())]
+    tensors = TensorFigures(trace, chosen(len(views.losses), schema.params, len(schema.tensors), closely))
+    pictures = TensorPictures(trace, len(views.losses), closely)
+    loss_fn, batches = again.made()
+    steps = walk(trace, loss_fn, batches, rules=again.rules, mode=again.mode)
+    for walked in showing(steps, "report", len(trace), wanted=again.progress):
         tensors.add(walked)
         pictures.add(walked)
-    run = PageRun(
-        trace,
-        proofs,
-        views.losses,
-        views.hyper,
-        views.metrics,
-        views.nonfinite,
-        tensors,
-        pictures,
-        [*steps.notes, *(f"worth a look: {finding}" for finding in diagnosed(trace))],
-        recorded_graph(trace, len(views.losses)),
-        told=ToldOfRun.of(trace),
-    )
-    if make_run is not None:
-        _rebuild(run, make_run, rules, mode, _worth(run) if rebuild is None else rebuild)
+    notes = [*steps.notes, *(f"worth a look: {finding}" for finding in diagnosed(trace))]
+    graph, told = recorded_graph(trace, len(views.losses)), ToldOfRun.of(trace)
+    run = PageRun(trace, proofs, **vars(views), tensors=tensors, pictures=pictures, notes=notes, graph=graph, told=told)
+    if again.make_run is not None:
+        _rebuild(run, again)
     return run
 
 
@@ -219,10 +213,10 @@ def _worth(run: PageRun) -> list[int]:
     return sorted({0, len(run.losses) - 1, *worst})
 
 
-def _rebuild(run: PageRun, make_run: MakeRun, rules: Rules, mode: RunMode, steps: Iterable[int]) -> None:
-    for step in dict.fromkeys(steps):
+def _rebuild(run: PageRun, again: RunAgain) -> None:
+    for step in dict.fromkeys(_worth(run) if again.rebuild is None else again.rebuild):
         try:
-            past = at(run.trace, step, *make_run(), rules=rules, mode=mode)
+            past = at(run.trace, step, *again.made(), rules=again.rules, mode=again.mode)
         except (RebuildError, NotRecordedError) as error:
             run.notes.append(f"step {step} cannot be rebuilt: {error}")
             continue

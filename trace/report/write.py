@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -18,11 +18,11 @@ from ..replaying.replay import replay
 from ..replaying.replay_state import Rules
 from ..replaying.validate import validate
 from ..v2.check.report import Report
-from ..v2.read.reader import open_reader
+from ..v2.read.reader import TraceReader, open_reader
 from . import differences
 from .packing import Pack
 from .page import page, require_other_name
-from .run import MakeRun, PageRun, collected
+from .run import MakeRun, PageRun, RunAgain, collected
 
 
 @dataclass(frozen=True)
@@ -89,38 +89,45 @@ def write_report(
         raise DomainError("write_report: argument 'paths': expected a trace or more, got none")
     require_other_name("write_report", names, out)
     require_replaceable(out)
-    drawn = _drawing()
+    drawing = _drawing()
+    again = RunAgain(make_run, rules, mode, None if rebuild is None else list(rebuild), progress)
     with ExitStack() as stack:
         traces = [stack.enter_context(open_reader(name, mode="point_in_time")) for name in names]
         found = differences.compared(traces)
-        runs = list[PageRun]()
-        for i, trace in enumerate(traces):
-            make, steps = (make_run, rebuild) if i == 0 else (None, None)
-            _require_steps(trace.path, len(trace), steps or ())
-            proofs = _proofs(trace.path, make, rules, mode, recompute=refresh is None, progress=progress)
-            special = differences.steps_of(found)
-            given: Any = {"make_run": make, "rules": rules, "mode": mode, "rebuild": steps, "special": special}
-            runs.append(collected(trace, proofs, progress=progress, **given))
-        pack = Pack()
-        data: dict[str, Any] = {
-            "version": __version__,
-            "refresh": refresh,
-            "runs": [run.packed(pack) for run in runs],
-            "differences": [
-                differences.packed(runs[0], run, comparison, pack)
-                for run, comparison in zip(runs[1:], found, strict=True)
-            ],
-        }
-        data["charts"] = drawn.charts(runs, data["runs"], found, pack)
-        title = f"{', '.join(os.path.basename(trace.path) for trace in traces)} - dgrr report"
-        text = page(title, data, pack.texts, drawn.library()).encode(
-            errors="replace"
-        )  # a path may hold what no text can
+        runs = _runs(traces, found, again, recompute=refresh is None)
+        text = _text(runs, found, refresh, drawing)
         sealed = all(trace.sealed for trace in traces)
     with replacing(out) as file:
         file.write(text)
     rebuilt = tuple(graph["step"] for graph in runs[0].rebuilt)
     return Written(os.fspath(out), len(text), tuple(run.proofs for run in runs), tuple(found), rebuilt, sealed)
+
+
+def _runs(
+    traces: Sequence[TraceReader], found: Sequence[Comparison], again: RunAgain, *, recompute: bool
+) -> list[PageRun]:
+    """What the page shows of each run; only of the first there is a model."""
+    runs, special = list[PageRun](), differences.steps_of(found)
+    for trace in traces:
+        _require_steps(trace, again.rebuild or ())
+        runs.append(collected(trace, _proofs(trace.path, again, recompute=recompute), again, special))
+        again = replace(again, make_run=None, rebuild=None)
+    return runs
+
+
+def _text(runs: Sequence[PageRun], found: Sequence[Comparison], refresh: float | None, drawing: Any) -> bytes:
+    """The page."""
+    pack, paths = Pack(), [os.path.basename(run.trace.path) for run in runs]
+    others = zip(runs[1:], found, strict=True)
+    data: dict[str, Any] = {
+        "version": __version__,
+        "refresh": refresh,
+        "runs": [run.packed(pack) for run in runs],
+        "differences": [differences.packed(runs[0], run, comparison, pack) for run, comparison in others],
+    }
+    data["charts"] = drawing.charts(runs, data["runs"], found, pack)
+    text = page(f"{', '.join(paths)} - dgrr report", data, pack.texts, drawing.library())
+    return text.encode(errors="replace")  # a path may hold what no text can
 
 
 def _drawing() -> Any:
@@ -129,17 +136,16 @@ def _drawing() -> Any:
     return import_module("dgrr.trace.report.charts.of_page")
 
 
-def _proofs(
-    path: str, make_run: MakeRun | None, rules: Rules, mode: RunMode, *, recompute: bool, progress: bool
-) -> Report:
+def _proofs(path: str, again: RunAgain, *, recompute: bool) -> Report:
     if not recompute:
         return validate(path)
-    loss_fn, batches = (None, None) if make_run is None else make_run()
-    return replay(path, loss_fn=loss_fn, batches=batches, rules=rules, mode=mode, progress=progress)
+    loss_fn, batches = again.made()
+    how: dict[str, Any] = {"rules": again.rules, "mode": again.mode, "progress": again.progress}
+    return replay(path, loss_fn=loss_fn, batches=batches, **how)
 
 
-def _require_steps(path: str, steps: int, rebuild: Iterable[int]) -> None:
+def _require_steps(trace: TraceReader, rebuild: Iterable[int]) -> None:
     for step in rebuild:
-        if not 0 <= step < steps:
-            there = f"expected 0 to {steps - 1}" if steps else "it has no steps"
-            raise DomainError(f"write_report: argument 'rebuild': {path} has no step {step}: {there}")
+        if not 0 <= step < len(trace):
+            there = f"expected 0 to {len(trace) - 1}" if len(trace) else "it has no steps"
+            raise DomainError(f"write_report: argument 'rebuild': {trace.path} has no step {step}: {there}")

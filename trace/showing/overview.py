@@ -14,7 +14,7 @@ from ...base.diagnosis import Remark, worth_a_look
 from ...screen.curves import plotted, sparkline
 from ...screen.showing import counted, drawn, facts_grid, rate, size
 from ..diagnosed import diagnosed
-from ..json_value import json_value
+from ..json_value import Plain, json_value
 from ..replaying.validate import validate
 from ..told import ToldOfRun
 from ..v2.check.report import Report
@@ -34,7 +34,7 @@ CURVE = 200
 
 
 @dataclass(frozen=True)
-class RunOverview:
+class RunOverview(Plain):
     """What a trace says of a run; `losses` has NaN for a step that is not whole."""
 
     path: str

@@ -3,6 +3,8 @@
 import struct
 from collections.abc import Iterable
 
+from ...base.printed import aligned
+
 
 def float_bits(value: float) -> int:
     """Return the 64 bits of a float64."""
@@ -20,9 +22,7 @@ def three_ways(value: float) -> str:
 
 def table(rows: Iterable[tuple[str, str]]) -> str:
     """Lay out (label, text) rows, indented and with the texts aligned."""
-    pairs = list(rows)
-    width = max(len(label) for label, _ in pairs)
-    return "\n".join(f"    {label:<{width}}  {text}" for label, text in pairs)
+    return aligned(rows, "    ")
 
 
 def about(steps: int, seed: int, learning_rate: float) -> str:

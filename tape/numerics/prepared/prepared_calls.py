@@ -98,6 +98,7 @@ class PreparedCalls:
     def _bind(self) -> None:
         """Ask for the rows for as many threads as there are."""
         self._threads = THREADS.count
-        self._rows = rows = np.array([row for part in self._parts for row in part.rows()], np.int64)
+        found = [row for part in self._parts for row in part.rows()]
+        self._rows = rows = np.array(found, np.int64).reshape(-1, machine.ROW)
         self._address, self._count = address_of(rows), len(rows)
         self._shared = bool((rows[:, machine.PARTS] > 1).any())

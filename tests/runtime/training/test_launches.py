@@ -37,6 +37,14 @@ def metrics(p: Any, batch: Any) -> Any:
     return loss, {"twice": loss * 2, "ones": (batch[1] == 1).astype(np.float32).mean()}
 
 
+def of_types(p: Any, batch: Any) -> Any:
+    """With an infinity or NaN now and then, and a zero with its sign."""
+    loss, ones = plain(p, batch), ops.reduce_sum((batch[1] == 1).astype(np.float64))
+    whole = ones.astype(np.int64)
+    odd = {"infinity": 1.0 / (ones - 1.0), "nan": 0.0 * ones / (ones - 1.0), "zero": ones * -0.0}
+    return loss, {"count": whole, "any": whole > 2, **odd, "f32": loss}
+
+
 def named(p: Any, batch: Any) -> Any:
     return plain(p, (batch["x"], batch["y"]))
 
@@ -440,19 +448,19 @@ def wide(p: Any, batch: Any) -> Any:
 
 
 def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch, loss: Any = plain, **options: Any) -> None:
-    """A run whose launches may have 64 steps has the file of a run of single steps."""
+    """A run whose launches may have 64 steps has the file of a run of single steps, op by op too."""
     kept, batches = options.pop("kept", {}), options.pop("batches", None)
     files = list[bytes]()
-    for most in (1, 64):
+    for name, most, mode in (("eager", 1, "eager"), ("1", 1, "replay"), ("64", 64, "replay")):
         monkeypatch.setattr(pace, "MOST", most)
-        path = folder / f"{most}.dgrr"
+        path = folder / f"{name}.dgrr"
         given: dict[str, Any] = {"params": MODEL.init(0), "optimizer": Adam(0.05)} | options
-        trainer = Trainer(loss, **given, trace=Keep(path, salt=bytes(16), created_at=1, **kept))
+        trainer = Trainer(loss, **given, mode=mode, trace=Keep(path, salt=bytes(16), created_at=1, **kept))
         with suppress(NonFiniteError):
             trainer.fit(DATA.batches(4, seed=3) if batches is None else batches, epochs=3)
         files.append(path.read_bytes())
         assert validate(path).ok
-    assert files[0] == files[1]
+    assert files[0] == files[1] == files[2]
 
 
 RECORDED: dict[str, tuple[dict[str, Any], int]] = {
@@ -467,8 +475,14 @@ RECORDED: dict[str, tuple[dict[str, Any], int]] = {
     "ops of some steps": ({"kept": {"ops": [30, 31]}}, 20),
     "states now and then": ({"kept": {"state_every": 20, "keyframe_every": 20}}, 10),
     "keyframes and commits": ({"kept": {"keyframe_every": 7, "commit_every": 9}}, 5),
-    "metrics": ({"loss": metrics}, 0),
-    "clipped": ({"clip_norm": 0.5}, 0),
+    "metrics": ({"loss": metrics}, 20),
+    "metrics of micro-batches": ({"loss": metrics, "accumulate": 3, "order": "tree"}, 5),
+    "metrics of other types": ({"loss": of_types, "kept": {"keyframe_every": 7, "commit_every": 9}}, 5),
+    "metrics beside a state": ({"loss": of_context, **STATE, "kept": {"state_every": 9}}, 5),
+    "clipped": ({"clip_norm": 0.5}, 20),
+    "clipped twice": ({"clip_norm": 0.5, "clip_value": 0.1, "loss": metrics}, 20),
+    "clipped to nothing": ({"clip_norm": 0.0, "kept": {"record": "full"}}, 20),
+    "measured alone": ({"clip_norm": np.inf, "accumulate": 2}, 10),
     "by SHA-256": ({"kept": {"digest": "sha256"}}, 0),
     "long frames": ({"kept": {"record": "grads"}, "loss": wide, "params": WIDE.init(0)}, 0),
 }

@@ -15,7 +15,7 @@ MADE_UP = '''
 
 import os
 
-from dgrr.trace.cli.answer import done
+from dgrr.trace.cli.answer import Fact, done
 from dgrr.trace.cli.formats import format_of
 
 HELP = """
@@ -35,7 +35,8 @@ def add_arguments(parser):
 
 def run(args):
     found = format_of(args).validate
-    return done({"bytes": os.stat(args.path).st_size, "by": found.__module__}, f"{args.path}: step {args.step}")
+    size = os.stat(args.path).st_size
+    return done(Fact("bytes", size, f"{args.path}: step {args.step}"), Fact("by", found.__module__))
 '''
 
 

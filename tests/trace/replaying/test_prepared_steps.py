@@ -42,6 +42,12 @@ def noisy(p: Any, batch: Any, ctx: Any) -> Any:
     return (error * error).mean(), {"seen": ctx.state["seen"] + ops.reduce_mean(x)}
 
 
+def shown(p: Any, batch: Any) -> Any:
+    """With a metric that is not finite."""
+    loss = loss_fn(p, batch)
+    return loss, {"twice": loss * 2.0, "all": loss / 0.0}
+
+
 OPTIONS: dict[str, dict[str, Any]] = {
     "digest": {"keep": {"record": "digest"}},
     "grads": {},
@@ -50,6 +56,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "chain": {"accumulate": 2},
     "tree": {"accumulate": 3, "order": "tree"},
     "norm": {"clip_norm": 0.05},
+    "metrics": {"loss_fn": shown},
     "value": {"clip_value": 0.01, "clip_norm": 1.0},
     "frozen": {"frozen": ["b"]},
     "averages": {"ema": 0.9},
@@ -118,12 +125,12 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[Launched]:
     return made
 
 
-LAUNCHED = ["digest", "grads", "value", "frozen", "averages", "groups", "state"]
+LAUNCHED = ["digest", "grads", "norm", "metrics", "value", "frozen", "averages", "groups", "state"]
 
 
 @pytest.mark.parametrize("name", LAUNCHED)
 def test_many_steps_are_one_launch(name: str, tmp_path: Path, launched: list[Launched], by_parts: list[int]) -> None:
-    options = OPTIONS[name] | ({"clip_norm": None} if name == "value" else {})
+    options = OPTIONS[name]
     path, given = train(tmp_path / "t", batches=LONG, **options), options.get("loss_fn", loss_fn)
     report = replay(path, loss_fn=given, batches=LONG)
     assert (report.verdict, report.gradient, report.data) == (Verdict.OK, "proven", "proven"), report

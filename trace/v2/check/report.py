@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from ....base.printed import facts, panel
+from ....base.printed import aligned, facts, panel
 from ...exit_codes import Exit
 from ...json_value import Plain
 from ..verdict import Verdict
@@ -99,8 +99,7 @@ class Report(Plain):
 
     def __str__(self) -> str:
         lines = [self._title()]
-        lines += [f"  {name:<10} {proof}" for name, proof in self.proofs.items()]
-        lines += [f"  {'root':<10} {self.root}"] if self.signable else []
+        lines.append(aligned((self.proofs | ({"root": self.root} if self.signable else {})).items()))
         lines += [f"  {finding}" for finding in self.findings]
         lines += [f"  {note}" for note in self.notes]
         return "\n".join(lines)

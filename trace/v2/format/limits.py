@@ -1,6 +1,13 @@
-"""How much a file may ask of its reader."""
+"""How much a file may ask of its reader, and what is counted before any of it is built."""
 
 from dataclasses import dataclass
+
+import numpy as np
+
+from ....base.errors import DomainError
+
+_SQUARE = bytes.maketrans(b"{}", b"[]")
+_NO_MARKS = bytes(set(range(256)) - set(b'[]{},"'))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +39,33 @@ class Limits:
     def json_commas(self) -> int:
         """The most commas: between the fields, sizes and places of tensors, those of groups, and hyperparameters."""
         return 1 + (self.rank + 5) * self.tensors + 4 * self.groups + self.scalars
+
+
+def require_at_most(limit: int, count: int, what: str) -> None:
+    """Raise DomainError for more of something than a limit allows."""
+    if count > limit:
+        raise DomainError(f"at most {limit} {what}, got {count}")
+
+
+def check_marks(data: bytes, depth: int, most_brackets: int, most_commas: int) -> None:
+    """Raise DomainError for JSON beyond a depth, or with more lists and objects, or more commas.
+
+    A fixed number of passes over the bytes: what stands in strings is taken away, then everything but brackets and
+    commas; and each time that empty brackets are taken away, the depth is one less.
+    """
+    marks = _outside_strings(data)
+    brackets = marks.translate(_SQUARE, b",")
+    require_at_most(most_brackets, brackets.count(b"["), "lists and objects in the JSON")
+    require_at_most(most_commas, marks.count(b","), "commas in the JSON")
+    for _ in range(depth):
+        brackets = brackets.replace(b"[]", b"")
+    if brackets:
+        raise DomainError(f"JSON nested more than {depth} deep, or with brackets that do not match")
+
+
+def _outside_strings(data: bytes) -> bytes:
+    """The brackets and commas outside the strings of a JSON."""
+    without_escapes = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    marks = np.frombuffer(without_escapes.translate(None, _NO_MARKS), np.uint8)
+    inside = np.bitwise_xor.accumulate(marks == ord('"'))  # a string's end is outside
+    return marks[~inside].tobytes().translate(None, b'"')

@@ -7,8 +7,7 @@ from typing import Any, cast
 from ....base.completed_step import TapeNode
 from ....base.errors import DomainError
 from .digest import NUMPY_DTYPES
-from .json_marks import check_marks
-from .limits import Limits
+from .limits import Limits, check_marks
 from .schema import canonical_json
 
 _COMMAS = 24  # of a node, on average: eight fields, its sizes and its inputs

@@ -8,8 +8,7 @@ from typing import Any, Final, cast
 
 from ....base.errors import DomainError
 from .constants import NOTES_BYTES
-from .json_marks import check_marks
-from .limits import Limits
+from .limits import Limits, check_marks
 from .schema import canonical_json
 
 NOTES_TIME: Final = "%Y-%m-%dT%H:%M:%SZ"

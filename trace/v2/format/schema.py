@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ....base.completed_step import FROZEN
 from ....base.errors import DomainError
 from .constants import ITEM_BYTES, TensorRole
-from .limits import Limits
+from .limits import Limits, require_at_most
 
 CLIP_VALUE = "clip_value@1"
 """The rule for gradients that bounds every element; its group has no tensors and comes first."""
@@ -189,12 +189,6 @@ def _utf8(text: str) -> bytes:
 def canonical_json(value: object) -> bytes:
     """The JSON of objects whose keys are in order. Raises DomainError for text that is no UTF-8."""
     return _utf8(json.dumps(value, ensure_ascii=False, check_circular=False, separators=(",", ":")))
-
-
-def require_at_most(limit: int, count: int, what: str) -> None:
-    """Raise DomainError for more of something than a limit allows."""
-    if count > limit:
-        raise DomainError(f"at most {limit} {what}, got {count}")
 
 
 def shown(text: str) -> str:

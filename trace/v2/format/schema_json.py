@@ -11,9 +11,8 @@ from ....base.errors import DomainError
 from ..errors import InvalidTraceError
 from ..verdict import Verdict
 from .constants import DTYPE_CODES, TensorRole
-from .json_marks import check_marks
-from .limits import Limits
-from .schema import Group, Schema, TensorSpec, canonical_json, require_at_most, shown
+from .limits import Limits, check_marks, require_at_most
+from .schema import Group, Schema, TensorSpec, canonical_json, shown
 
 _LARGEST_INTEGER = (1 << 63) - 1
 _NOT_CANONICAL = "the JSON is not canonical"

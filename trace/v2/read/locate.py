@@ -1,6 +1,6 @@
 """Finding frames: by the SEAL and its INDEX frames in a sealed file, by one pass in any other."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ....base.completed_step import TapeNode
@@ -54,6 +54,9 @@ class Locator:
         self._last, self._in_turn = -1, 0
         self.seal = None if mode == "salvage" else self._find_seal()
         self._walk: Walk | Salvaged | None = None if self.seal else self._scan(mode)
+        found = self._walk if isinstance(self._walk, Salvaged) else None
+        self.there: Collection[int] = dict.fromkeys(sorted(found.step_offsets)) if found else range(self.steps)
+        """The steps that are there, in turn."""
 
     @property
     def steps(self) -> int:
@@ -82,13 +85,9 @@ class Locator:
         """The file chain behind the last frame that is read."""
         return self.frames.chain_before(self._walk.end if self._walk else self.frames.source.size)
 
-    def has_step(self, step: int) -> bool:
-        """Whether a step below `steps` is there."""
-        return not isinstance(self._walk, Salvaged) or step in self._walk.step_offsets
-
     def step(self, step: int) -> tuple[Frame, StepRecord | None]:
         """A STEP below `steps`, with what it says if that was looked at. Raises NotRecordedError if it is not there."""
-        if not self.has_step(step):
+        if step not in self.there:
             text = f"trace: step {step} is not whole in this damaged file; trace.missing says which are not"
             raise NotRecordedError(text)
         if self._ahead is not None and (frame := self._ahead.get(step)) is not None:

@@ -267,7 +267,7 @@ class TraceReader(Sequence[StepView]):
         return StepView(self, *self._locator.step(self._checked(index)))
 
     def __iter__(self) -> Iterator[StepView]:
-        return (self[i] for i in range(len(self)) if self._locator.has_step(i))
+        return (StepView(self, *self._locator.step(i)) for i in self._locator.there)
 
     @property
     def loss(self) -> Array:

@@ -101,7 +101,7 @@ class RecordedValues:
         places: list[_Body] = []
         if what != "before":
             places.append(self._step_body(step))
-        elif step > 0 and self._locator.has_step(step - 1):
+        elif step - 1 in self._locator.there:
             places.append(self._step_body(step - 1))
         number = step + (what == "after")
         if what != "grad" and self._locator.has_keyframe(number):
@@ -111,8 +111,7 @@ class RecordedValues:
 
     def _kept_values(self, step: int) -> list[_Body]:
         """The VALUES of a step, if there is one and it has them."""
-        there = step >= 0 and self._locator.has_step(step)
-        found = self._told(step, VALUES) if there else None
+        found = self._told(step, VALUES) if step in self._locator.there else None
         return [] if found is None else [(found[0], found[2])]
 
     def _step(self, step: int) -> tuple[Frame, StepRecord]:

@@ -74,18 +74,19 @@ class StepFronts:
                 return MadeFront(bytes(prepared.front), list(arrays[prepared.body]))
         return self.by_parts(previous, done)
 
-    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]]) -> FrontRows | None:
+    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]], scale: Array | None) -> FrontRows | None:
         """What makes the fronts of several steps in one launch, run behind each of them; their links are none.
 
-        All have the arrays of the first, where they lie. None, where each is to be made alone.
+        All have the arrays of the first, and the scale of clipping, where they lie. None, where each is to be made
+        alone.
         """
-        if self._prepared is None or first.clip is not None:
+        if self._prepared is None:
             return None
         front, room = self._prepared.next(first.step)
         if front is None:
             return None
         self._step[0] = first.step
-        rows = front.rows(first, hyper[:room])
+        rows = front.rows(first, hyper[:room], scale)
         return None if rows is None else FrontRows(rows, min(room, len(hyper)), front)
 
     def by_parts(self, previous: bytes, done: CompletedStep) -> MadeFront:

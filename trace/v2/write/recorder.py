@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Self
 from warnings import warn
 
-from ....base.completed_step import CompletedStep, StepTape
+from ....base.completed_step import CompletedStep, StepNumbers, StepTape
 from ....base.errors import DomainError
 from ....base.keep import Keep
 from ....base.run import Run
@@ -64,6 +64,7 @@ class TraceRecorder:
             last=writer.last_keyframe,
             written=writer.keyframes,
         )
+        self._shown: tuple[str, ...] = ()
         self._last: CompletedStep | None = None
         self._last_front: bytes | memoryview = b""
         self._last_digests: Sequence[bytes] = start.digests
@@ -117,7 +118,7 @@ class TraceRecorder:
         shown = encode_figures(METRICS, self._layout, "recorder.step: metrics", done.metrics) if done.metrics else b""
         made = None if self._prepared is None else self._prepared.write(done)
         self._last_front = made or self._write_by_parts(done)
-        self._last = done
+        self._last, self._shown = done, tuple(done.metrics)
         if shown:
             self._writer.told(METRICS, shown)
         if self._repeated is not None:
@@ -134,21 +135,22 @@ class TraceRecorder:
         self._writer.step(front, [raw(array) for array in body])
         return front
 
-    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]]) -> StepRows | None:
+    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]], numbers: StepNumbers) -> StepRows | None:
         """What records several steps in one launch: rows of the machine, run behind each step.
 
-        ``first`` is as the first of them will be: all have its arrays, where they lie, and hyperparameters of their
-        own. Behind the launch `recorded` is to be called. None, where steps are to be recorded one by one.
+        ``first`` is as the first of them will be: all have its arrays, and ``numbers``, where they lie, and
+        hyperparameters of their own; a metric that is NaN lies there in its canonical form. Behind the launch
+        `recorded` is to be called. None, where steps are to be recorded one by one.
 
         Raises:
             TraceWriteError: the file takes no more.
         """
         self._writer.check_alive()
-        alone = self._repeated is not None or first.step == 0 or bool(first.metrics) or first.clip is not None
+        alone = self._repeated is not None or first.step == 0 or tuple(numbers.metrics) != self._shown
         if self._prepared is None or alone or first.step != self._writer.steps:
             return None
         room = min(self._keyframes.room(first.step), self._schedule.room(first.step))
-        return self._prepared.rows(first, hyper[:room])
+        return self._prepared.rows(first, hyper[:room], numbers)
 
     def recorded(self, last: CompletedStep, rows: StepRows) -> None:
         """The launch has ended behind this step. It is recorded now if a row of the recorder has ended the launch.
@@ -157,7 +159,8 @@ class TraceRecorder:
             TraceWriteError: the file cannot be written, or a step cannot be recorded, as of `step`.
         """
         steps = self._writer.steps
-        self._writer.made(rows.nbytes, steps=steps - rows.first)
+        if steps > rows.first:
+            self._writer.made(rows.nbytes, steps=steps - rows.first, told=(METRICS,) if rows.told else ())
         if steps == last.step:
             self.step(last)
             return

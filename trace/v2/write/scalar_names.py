@@ -35,7 +35,7 @@ class ScalarNames(NamedTuple):
         for name in self.corrections:
             hyper += done.state[name].tolist()
         flags = step_flags(clipped=done.clip is not None, order=done.order, micro_batches=done.micro_batches)
-        clip = None if done.clip is None else canonical_clip(*done.clip)
+        clip = None if done.clip is None else _canonical(*done.clip)
         return StepScalars(loss, flags, done.micro_batches, clip, hyper)
 
 
@@ -45,6 +45,6 @@ def step_flags(*, clipped: bool, order: str, micro_batches: int) -> StepFlag:
     return (StepFlag.CLIPPED if clipped else StepFlag(0)) | (StepFlag.TREE if tree else StepFlag(0))
 
 
-def canonical_clip(threshold: float, scale: float) -> tuple[float, float]:
+def _canonical(threshold: float, scale: float) -> tuple[float, float]:
     """Threshold and scale of clipping, of which the scale may be NaN."""
     return threshold, scale if scale == scale else nan

@@ -144,14 +144,23 @@ class TraceWriter:
         self.step_count += 1
         self.marks()
 
-    def room(self, nbytes: int) -> int:
-        """How many STEPs of so many bytes may be held back before something else is to be done."""
+    def room(self, nbytes: int, *, told: bool = False) -> int:
+        """How many STEPs of so many bytes may be held back before something else is to be done.
+
+        Of those in whose bytes more is told, the last one before marks is left out: these stand between the two.
+        """
         every = self._commit_every or STEPS_PER_INDEX
-        before_marks = min(STEPS_PER_INDEX - len(self._step_offsets), every - self._steps[0] % every)
+        before_marks = min(STEPS_PER_INDEX - len(self._step_offsets), every - self._steps[0] % every) - told
         return min((len(self.held) - self._used[0]) // nbytes, before_marks)
 
-    def made(self, nbytes: int, pieces: Sequence[Buffer] = (), steps: int = 1) -> None:
-        """The same for STEPs that a `PreparedStep` has made: held back, or one to be written in these pieces."""
+    def made(
+        self, nbytes: int, pieces: Sequence[Buffer] = (), steps: int = 1, told: Sequence[FrameType[Any]] = ()
+    ) -> None:
+        """The same for STEPs that a `PreparedFrame` has made: held back, or one to be written in these pieces.
+
+        Each is of so many bytes, those of frames that tell more of it among them.
+        """
+        self._told |= {kind.code: self.steps - 1 for kind in told}
         end = self._offset + steps * nbytes
         self._step_offsets += range(self._offset, end, nbytes)
         self._offset = end

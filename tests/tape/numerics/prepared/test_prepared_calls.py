@@ -9,6 +9,7 @@ import pytest
 from dgrr.tape import get_threads, set_threads
 from dgrr.tape.numerics.prepared.given import Given
 from dgrr.tape.numerics.prepared.moves import Appended, Counter, Move, Moves
+from dgrr.tape.numerics.prepared.number_means import NumberMeans
 from dgrr.tape.numerics.prepared.places import place_of
 from dgrr.tape.numerics.prepared.prepared_calls import PreparedCalls
 
@@ -94,3 +95,30 @@ def test_rows_are_asked_for_again_with_other_threads() -> None:
         set_threads(threads)
         assert program.run() == 0
     assert (asked, count.item()) == ([1, 2, 1], 5)
+
+
+NUMBERS: list[list[Any]] = [
+    [np.array(0.1), np.array(0.2), np.array(0.3)],
+    [np.array(1e16), np.array(1.0), np.array(-1e16)],
+    [np.array(-0.0, np.float32)],
+    [np.array(2**53 + 1), np.array(True)],
+    [np.array(np.inf), np.array(-np.inf, np.float32)],
+]
+
+
+def test_means_are_made_one_number_after_the_other() -> None:
+    """Without what Python's own sum does from 3.12 on: of the second three it would be 1/3."""
+    out = np.full(len(NUMBERS), 7.0)
+    program = PreparedCalls(NumberMeans(out, NUMBERS))
+    wanted = np.array([(0.1 + 0.2 + 0.3) / 3, 0.0, 0.0, (2.0**53 + 1.0) / 2, np.nan])
+    for _ in range(2):
+        assert program.run() == 0
+        assert out.tobytes() == wanted.tobytes() or np.array_equal(out, wanted, equal_nan=True)
+    NUMBERS[0][2][...] = 0.5
+    assert (program.run(), out[0]) == (0, (0.1 + 0.2 + 0.5) / 3)
+
+
+def test_a_single_number_is_what_it_is() -> None:
+    out, numbers = np.zeros(4), [np.array(-0.0, np.float32), np.array(0.1, np.float32), np.array(True), np.array(-3)]
+    assert PreparedCalls(NumberMeans(out, [[x] for x in numbers], single=True)).run() == 0
+    assert out.tobytes() == np.array([-0.0, np.float32(0.1), 1.0, -3.0]).tobytes()

@@ -5,106 +5,108 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from xxhash import xxh3_128_digest as xxh
 
 from dgrr.trace import Verdict, validate
 
-from ..surgeon import COMMIT, EVENT, INDEX, KEYFRAME, SEAL, STEP, D, Surgeon, xxh
+from ....fuzz.surgery import COMMIT, EVENT, INDEX, KEYFRAME, SEAL, STEP, File
 
 RecordRun = Callable[..., Path]
 
 
 @pytest.fixture
-def surgeon(record_run: RecordRun) -> Surgeon:
+def file(record_run: RecordRun) -> File:
     """Six steps of Adam in f32 with 8 tensors; a KEYFRAME before step 2 and 4 and 6, a COMMIT after 3 and 6."""
     path = record_run(keyframe_every=2, commit_every=3)
-    surgeon = Surgeon(path.read_bytes())
-    assert surgeon.bytes() == path.read_bytes()
-    surgeon.relink()
-    assert surgeon.bytes() == path.read_bytes()
-    return surgeon
+    file = File.parse(path.read_bytes())
+    assert file.encode(links=False) == path.read_bytes()
+    file.relink()
+    assert file.encode(links=False) == path.read_bytes()
+    return file
 
 
+D = 16
 SCALARS = D + 16
 CLIP, INPUT = SCALARS + 16, SCALARS + 32
 BITMAP = INPUT + D + 8 * (5 + 2)
 DIGESTS = BITMAP + 8
 
 
-def flip(place: int, kind: int, number: int = 0, *, relink: bool = False) -> Callable[[Surgeon], None]:
+def flip(place: int, kind: int, number: int = 0, *, relink: bool = False) -> Callable[[File], None]:
     """Invert the lowest bit of one byte of a front (counted from its end if negative)."""
 
-    def edit(surgeon: Surgeon) -> None:
-        surgeon.of(kind, number).front[place] ^= 1
+    def edit(file: File) -> None:
+        file.of(kind, number).front[place] ^= 1
         if relink:
-            surgeon.relink()
+            file.relink()
 
     return edit
 
 
-def put(place: int, value: bytes, *, kind: int = STEP, number: int = 1) -> Callable[[Surgeon], None]:
+def put(place: int, value: bytes, *, kind: int = STEP, number: int = 1) -> Callable[[File], None]:
     """Write over a part of a front and make the state chain right again."""
 
-    def edit(surgeon: Surgeon) -> None:
-        front = surgeon.of(kind, number).front
+    def edit(file: File) -> None:
+        front = file.of(kind, number).front
         front[place : place + len(value)] = value
-        surgeon.relink()
+        file.relink()
 
     return edit
 
 
-def another_keyframe(surgeon: Surgeon) -> None:
+def another_keyframe(file: File) -> None:
     """KEYFRAME 2 with another value, its digest and root right: but not the state STEP 1 left."""
-    frame = surgeon.of(KEYFRAME, 1)
+    frame = file.of(KEYFRAME, 1)
     frame.body = struct.pack("<f", 7.0) + frame.body[4:]
     digests_at = 8
     frame.front[digests_at : digests_at + D] = xxh(struct.pack("<IIQQ", 1, 2, 3, 2) + frame.body[:24])
     frame.front[-D:] = xxh(b"DGRRroot" + bytes(frame.front[digests_at:-D]))
 
 
-def another_final_state(surgeon: Surgeon) -> None:
-    front = surgeon.of(SEAL).front
+def another_final_state(file: File) -> None:
+    front = file.of(SEAL).front
     start = 16 + D
     front[start] ^= 1
     front[start + 8 * D : start + 9 * D] = xxh(b"DGRRroot" + bytes(front[start : start + 8 * D]))
 
 
-def longer_body(kind: int) -> Callable[[Surgeon], None]:
-    def edit(surgeon: Surgeon) -> None:
-        surgeon.of(kind, 1 if kind in (STEP, KEYFRAME) else 0).body += bytes(8)
+def longer_body(kind: int) -> Callable[[File], None]:
+    def edit(file: File) -> None:
+        file.of(kind, 1 if kind in (STEP, KEYFRAME) else 0).body += bytes(8)
 
     return edit
 
 
-def longer_front(kind: int, number: int) -> Callable[[Surgeon], None]:
-    def edit(surgeon: Surgeon) -> None:
-        surgeon.of(kind, number).front += bytes(8)
-        surgeon.relink()
+def longer_front(kind: int, number: int) -> Callable[[File], None]:
+    def edit(file: File) -> None:
+        file.of(kind, number).front += bytes(8)
+        file.relink()
 
     return edit
 
 
-def drop(kind: int, number: int = 0) -> Callable[[Surgeon], None]:
-    return lambda surgeon: surgeon.frames.remove(surgeon.of(kind, number))
+def drop(kind: int, number: int = 0) -> Callable[[File], None]:
+    return lambda file: file.frames.remove(file.of(kind, number))
 
 
-def repeat(kind: int, number: int = 0) -> Callable[[Surgeon], None]:
-    def edit(surgeon: Surgeon) -> None:
-        frame = surgeon.of(kind, number)
-        surgeon.frames.insert(surgeon.frames.index(frame) + 1, frame)
-
-    return edit
-
-
-def renumber(kind: int, number: int = 0) -> Callable[[Surgeon], None]:
-    def edit(surgeon: Surgeon) -> None:
-        surgeon.of(kind, number).step += 1
+def repeat(kind: int, number: int = 0) -> Callable[[File], None]:
+    def edit(file: File) -> None:
+        frame = file.of(kind, number)
+        file.frames.insert(file.frames.index(frame) + 1, frame)
 
     return edit
 
 
-def another_environment(surgeon: Surgeon) -> None:
+def renumber(kind: int, number: int = 0) -> Callable[[File], None]:
+    def edit(file: File) -> None:
+        file.of(kind, number).step += 1
+
+    return edit
+
+
+def another_environment(file: File) -> None:
     """The run is said to be of another machine; the digest in the header stays."""
-    front = surgeon.of(EVENT).front
+    front = file.of(EVENT).front
     assert b"environment" in front
     at = front.index(b"numpy") + len(b'numpy": "')
     front[at] = ord("9") if front[at] != ord("9") else ord("8")
@@ -179,35 +181,35 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_one_broken_rule(surgeon: Surgeon, tmp_path: Path, name: str) -> None:
+def test_one_broken_rule(file: File, tmp_path: Path, name: str) -> None:
     edit, expected = CASES[name]
-    edit(surgeon)
-    (tmp_path / "lie").write_bytes(surgeon.bytes())
+    edit(file)
+    (tmp_path / "lie").write_bytes(file.encode(links=False))
     assert expected in str(validate(tmp_path / "lie"))
 
 
-def test_a_wrong_number_with_the_right_link(surgeon: Surgeon, tmp_path: Path) -> None:
-    (tmp_path / "lie").write_bytes(surgeon.bytes(lambda i: i + (i > 4)))
+def test_a_wrong_number_with_the_right_link(file: File, tmp_path: Path) -> None:
+    (tmp_path / "lie").write_bytes(file.encode(links=False, seq=lambda i: i + (i > 4)))
     assert "chain: frame 6 where frame 5 is expected" in str(validate(tmp_path / "lie"))
 
 
-def test_a_final_state_without_its_index(surgeon: Surgeon, tmp_path: Path) -> None:
+def test_a_final_state_without_its_index(file: File, tmp_path: Path) -> None:
     """No INDEX at all, and a SEAL that agrees: the steps are still in none."""
-    drop(INDEX)(surgeon)
-    front = surgeon.of(SEAL).front
+    drop(INDEX)(file)
+    front = file.of(SEAL).front
     front[12:16] = bytes(4)
     del front[-24:-16]
-    before = len(surgeon.bytes()) - (48 + len(front) + D)
+    before = len(file.encode(links=False)) - (48 + len(front) + D)
     front[-16:-8] = struct.pack("<Q", before)
-    (tmp_path / "lie").write_bytes(surgeon.bytes())
+    (tmp_path / "lie").write_bytes(file.encode(links=False))
     assert "corrupt: a step or keyframe before the SEAL is in no INDEX" in str(validate(tmp_path / "lie"))
 
 
-def test_only_a_whole_commit_behind_the_damage_counts(surgeon: Surgeon, tmp_path: Path) -> None:
+def test_only_a_whole_commit_behind_the_damage_counts(file: File, tmp_path: Path) -> None:
     """Damage in STEP 4, and behind it COMMIT 6 and SEAL, whose fronts are then damaged too."""
-    data = bytearray(surgeon.bytes())
-    marks = [f for f in surgeon.frames if f.kind in (COMMIT, SEAL)][1:]
-    data[surgeon.of(STEP, 4).offset + 60] ^= 1
+    data = bytearray(file.encode(links=False))
+    marks = [f for f in file.frames if f.kind in (COMMIT, SEAL)][1:]
+    data[file.of(STEP, 4).offset + 60] ^= 1
     (tmp_path / "lie").write_bytes(data)
     assert validate(tmp_path / "lie").verdict is Verdict.CORRUPT
     for frame in marks:

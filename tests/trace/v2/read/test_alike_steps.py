@@ -14,10 +14,11 @@ from dgrr.trace.v2.read.prepared.alike_steps import MOST
 from dgrr.trace.v2.read.prepared.steps_ahead import StepsAhead
 from dgrr.trace.v2.read.scan import Walk
 
-from ..surgeon import INDEX, STEP, D, Surgeon
+from ....fuzz.surgery import INDEX, STEP, File
 from ..write.test_prepared import PARAMS, STEPS, begun, completed
 
 SMALL = {name: array for name, array in PARAMS.items() if name != "big"}
+D = 16
 NEVER = sys.maxsize
 OF_WALK = ("steps", "end", "chain", "seq", "link", "root", "root_step", "step_offsets", "keyframes", "indexes", "seal")
 
@@ -121,8 +122,8 @@ def small(path: Path, **chosen: Any) -> Path:
     return recorded(path, [{"params": tiny, "grads": tiny}] * 6, params=tiny, **chosen)
 
 
-def bytes_of_a_step(surgeon: Surgeon) -> range:
-    return range(len(surgeon.of(STEP, 3).front))
+def bytes_of_a_step(file: File) -> range:
+    return range(len(file.of(STEP, 3).front))
 
 
 @pytest.mark.long
@@ -133,13 +134,13 @@ def test_every_byte_of_a_front_changed_in_whole_frames(record: str, relink: bool
     path = small(tmp_path / "a", record=record)
     untouched = path.read_bytes()
     verdicts = set[str]()
-    for place in bytes_of_a_step(Surgeon(untouched)):
+    for place in bytes_of_a_step(File.parse(untouched)):
         for bit in (1, 128):
-            surgeon = Surgeon(untouched)
-            surgeon.of(STEP, 3).front[place] ^= bit
+            file = File.parse(untouched)
+            file.of(STEP, 3).front[place] ^= bit
             if relink:
-                surgeon.relink()
-            path.write_bytes(surgeon.bytes())
+                file.relink()
+            path.write_bytes(file.encode(links=False))
             verdicts.add(found.same(path)["verdict"])
     assert verdicts >= ({"corrupt", "ok"} if relink else {"corrupt", "chain"})
 
@@ -149,7 +150,7 @@ def test_every_byte_of_a_front_changed_in_whole_frames(record: str, relink: bool
 def test_every_byte_of_a_frame_damaged(record: str, tmp_path: Path, found: Found) -> None:
     path = small(tmp_path / "a", record=record)
     untouched = path.read_bytes()
-    step = Surgeon(untouched).of(STEP, 3)
+    step = File.parse(untouched).of(STEP, 3)
     length = 48 + len(step.front) + len(step.body) + D
     for place in range(step.offset, step.offset + length):
         damaged = bytearray(untouched)
@@ -161,7 +162,7 @@ def test_every_byte_of_a_frame_damaged(record: str, tmp_path: Path, found: Found
 def test_every_length(tmp_path: Path, found: Found) -> None:
     path = small(tmp_path / "a", record="grads")
     data = path.read_bytes()
-    for length in range(Surgeon(data).of(STEP, 2).offset, len(data), 7):
+    for length in range(File.parse(data).of(STEP, 2).offset, len(data), 7):
         path.write_bytes(data[:length])
         found.same(path)
 
@@ -229,7 +230,7 @@ def test_damage_is_found_ahead_too(tmp_path: Path, ahead: list[int], monkeypatch
     for every in (1, 2):
         path = small(tmp_path / f"{every}", record="grads")
         untouched = path.read_bytes()
-        step = Surgeon(untouched).of(STEP, 3)
+        step = File.parse(untouched).of(STEP, 3)
         for place in range(step.offset, step.offset + 48 + len(step.front) + len(step.body) + D, 5):
             damaged = bytearray(untouched)
             damaged[place] ^= 4
@@ -249,39 +250,39 @@ def test_few_steps_are_checked_frame_by_frame(tmp_path: Path, found: Found) -> N
 def test_every_byte_of_a_head_changed_in_whole_frames(place: int, tmp_path: Path, found: Found) -> None:
     """The file chain is made anew; the CRC of the head stays, or is made anew."""
     path = small(tmp_path / "a", record="grads")
-    surgeon = Surgeon(path.read_bytes())
-    lying = surgeon.frames.index(surgeon.of(STEP, 3))
+    file = File.parse(path.read_bytes())
+    lying = file.frames.index(file.of(STEP, 3))
     for sealed in (False, True):
 
         def head_of(i: int, head: bytes, sealed: bool = sealed) -> bytes:
             if i != lying:
                 return head
             changed = head[:place] + bytes([head[place] ^ 1]) + head[place + 1 :]
-            crc = zlib.crc32(surgeon.header[16:32] + changed[:44]).to_bytes(4, "little")
+            crc = zlib.crc32(file.header[16:32] + changed[:44]).to_bytes(4, "little")
             return changed[:44] + crc if sealed else changed
 
-        path.write_bytes(surgeon.bytes(head_of=head_of))
+        path.write_bytes(file.encode(links=False, head_of=head_of))
         assert found.same(path)["verdict"] != "ok" or (sealed and place >= 44)
 
 
 @pytest.mark.parametrize("loss", [np.float32("nan"), np.float32("-inf")])
 def test_a_loss_that_is_not_finite_and_not_flagged(loss: Any, tmp_path: Path, found: Found) -> None:
     path = small(tmp_path / "a")
-    surgeon = Surgeon(path.read_bytes())
-    surgeon.of(STEP, 3).front[D + 24 : D + 28] = loss.tobytes()
-    surgeon.relink()
-    path.write_bytes(surgeon.bytes())
+    file = File.parse(path.read_bytes())
+    file.of(STEP, 3).front[D + 24 : D + 28] = loss.tobytes()
+    file.relink()
+    path.write_bytes(file.encode(links=False))
     assert found.same(path)["verdict"] == "corrupt"
 
 
 def test_a_bound_of_clipping_below_0(tmp_path: Path, found: Found) -> None:
     path = small(tmp_path / "a", clip_value=2.5)
-    surgeon = Surgeon(path.read_bytes())
-    front = surgeon.of(STEP, 3).front
+    file = File.parse(path.read_bytes())
+    front = file.of(STEP, 3).front
     at = front.index(np.float64(2.5).tobytes())
     front[at : at + 8] = np.float64(-2.5).tobytes()
-    surgeon.relink()
-    path.write_bytes(surgeon.bytes())
+    file.relink()
+    path.write_bytes(file.encode(links=False))
     assert found.same(path)["verdict"] == "corrupt"
 
 
@@ -289,7 +290,7 @@ def test_an_index_that_is_missing(tmp_path: Path, found: Found) -> None:
     tiny = {"w": PARAMS["w"][:1, :2]}
     change: dict[str, Any] = {"params": tiny, "grads": tiny}
     path = recorded(tmp_path / "a", [change] * 1030, "digest", params=tiny, keyframe_every=2000, commit_every=2000)
-    surgeon = Surgeon(path.read_bytes())
-    surgeon.frames.remove(surgeon.of(INDEX))
-    path.write_bytes(surgeon.bytes())
+    file = File.parse(path.read_bytes())
+    file.frames.remove(file.of(INDEX))
+    path.write_bytes(file.encode(links=False))
     assert found.same(path)["verdict"] == "corrupt"

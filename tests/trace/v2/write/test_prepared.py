@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dgrr.base.completed_step import StepNumbers
 from dgrr.tape.numerics.engine import machine
 from dgrr.trace import CompletedStep, NonFiniteError, TraceRecorder, TraceWriteError, open_trace, validate
 from dgrr.trace.v2.format.constants import MORE, SYNC
@@ -18,6 +19,7 @@ from dgrr.trace.v2.write import writer
 from dgrr.trace.v2.write.fronts import StepFronts
 from dgrr.trace.v2.write.writer import HELD_BYTES
 
+from ....fuzz.surgery import COMMIT, File
 from ....keeping import recorder_of
 
 RNG = np.random.default_rng(3)
@@ -182,11 +184,11 @@ def test_a_file_that_takes_no_more_is_told_before_anything_is_counted(tmp_path: 
         assert recorder.steps == 1
 
 
-@pytest.mark.parametrize(("every", "by_parts"), [(1, [6, 9, 10, 11]), (3, [6, 9, 11])])
+@pytest.mark.parametrize(("every", "by_parts"), [(1, [6, 9, 10, 11, 12]), (3, [6, 9, 11, 12])])
 def test_only_what_does_not_fit_is_made_of_its_parts(
     every: int, by_parts: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """NaN in a batch, a transposed gradient, NaN in a param where the state is due, a strided buffer."""
+    """NaN in a batch, a transposed gradient, NaN in a param whose state is due, a strided buffer, NaN as scale."""
     made, encoded = list[int](), StepFronts._encoded
 
     def noted(self: StepFronts, previous: bytes, done: CompletedStep, *parts: Any) -> bytes:
@@ -222,20 +224,30 @@ def test_a_nan_that_comes_later_is_found(tmp_path: Path) -> None:
             recorder.step(completed(2, {"grads": {**PARAMS, "w": grad}}))
 
 
+NO_NUMBERS = StepNumbers(None, {})
+
+
 class Run:
     """A run whose arrays stay where they are, step by step."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, clipped: bool = False, metrics: tuple[str, ...] = ()) -> None:
+        self.clipped = clipped
+        scale = np.array(0.25) if clipped else None
+        self.numbers = StepNumbers(scale, {name: np.array(0.5 + i) for i, name in enumerate(metrics)})
         self.params, self.grads = {"w": some(3, 4), "b": some(4)}, {"w": some(3, 4), "b": some(4)}
         self.state = {"m": some(3, 4), "corrections": np.array([0.5, 0.25])}
         self.loss, self.batch = np.array(1.0, np.float32), (some(2, 3), np.arange(2))
 
     def done(self, step: int) -> CompletedStep:
+        scale, metrics = self.numbers
         own = {"params": self.params, "grads": self.grads, "state": self.state, "model_state": {}}
+        own["clip"] = None if scale is None else (1.5, float(scale))
+        own["metrics"] = {name: float(number) for name, number in metrics.items()}
         return completed(step, {**own, "loss": self.loss, "batch": self.batch, "hyper": {"lr": 0.5 + step}})
 
     def train(self) -> None:
-        for array in (self.loss, *self.params.values(), *self.grads.values(), *self.state.values(), *self.batch):
+        arrays = (self.loss, *self.params.values(), *self.grads.values(), *self.state.values(), *self.batch)
+        for array in (*arrays, *self.numbers.metrics.values(), *([self.numbers.scale] if self.clipped else [])):
             array += 1
 
     def begun(self, path: Path, record: str, every: int, **chosen: Any) -> TraceRecorder:
@@ -245,7 +257,7 @@ class Run:
 def launch(run: Run, recorder: TraceRecorder, steps: int) -> int:
     """Do as many of these steps as one launch may have, or one; how many."""
     first = recorder.steps
-    rows = recorder.rows(run.done(first), [run.done(i).hyper for i in range(first, first + steps)])
+    rows = recorder.rows(run.done(first), [run.done(i).hyper for i in range(first, first + steps)], run.numbers)
     if rows is None:
         run.train()
         recorder.step(run.done(first))
@@ -258,15 +270,27 @@ def launch(run: Run, recorder: TraceRecorder, steps: int) -> int:
     return rows.steps
 
 
+NUMBERS: list[dict[str, Any]] = [
+    {},
+    {"clipped": True},
+    {"metrics": ("accuracy", "é")},
+    {"clipped": True, "metrics": ("accuracy",)},
+]
+
+
+@pytest.mark.parametrize("numbers", NUMBERS, ids=["plain", "clipped", "metrics", "both"])
 @pytest.mark.parametrize("every", [1, 5])
 @pytest.mark.parametrize("record", ["digest", "grads"])
-def test_several_steps_in_one_launch(record: str, every: int, tmp_path: Path) -> None:
-    """Launches end before steps whose state is due, INDEX, COMMIT and KEYFRAME; the first step is alone."""
+def test_several_steps_in_one_launch(record: str, every: int, numbers: dict[str, Any], tmp_path: Path) -> None:
+    """Launches end before steps whose state is due, INDEX, COMMIT and KEYFRAME; the first step is alone.
+
+    Between the STEP before marks and its METRICS these stand: it is alone, too. By parts the bytes are the same.
+    """
     chosen = {"commit_every": 60, "keyframe_every": 100, "clip_value": 1.5}
-    one, other, lengths = Run(), Run(), list[int]()
-    for name in ("params", "grads", "state", "batch"):
-        setattr(other, name, copy.deepcopy(getattr(one, name)))
+    one, lengths = Run(**numbers), list[int]()
+    other = copy.deepcopy(one)
     with one.begun(tmp_path / "a", record, every, **chosen) as single:
+        single._prepared = None
         for step in range(190):
             one.train()
             single.step(one.done(step))
@@ -275,8 +299,15 @@ def test_several_steps_in_one_launch(record: str, every: int, tmp_path: Path) ->
             lengths.append(launch(other, several, min(50, 190 - several.steps)))
         assert several._last_record.hyper == (1.5, 189.5)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    ends = [1, 51, 60, 100, 120, 170, 180, 190] if every == 1 else [1, 4, 5, 9, 10, 14]
+    marks = [59, 60] if "metrics" in numbers else [60]
+    ends = [1, 51, *marks, 100, *(n + 60 for n in marks), 170] if every == 1 else [1, 4, 5, 9, 10]
     assert list(itertools.accumulate(lengths))[: len(ends)] == ends
+    with open_trace(tmp_path / "b") as trace:
+        assert [view.metrics() for view in trace] == [
+            {name: 0.5 + i + view.step + 1 for i, name in enumerate(numbers.get("metrics", ()))} for view in trace
+        ]
+        scales = [None if view.clip is None else view.clip[1] for view in trace]
+        assert scales == [step + 1.25 if "clipped" in numbers else None for step in range(190)]
 
 
 def test_steps_that_are_recorded_alone(tmp_path: Path) -> None:
@@ -284,16 +315,19 @@ def test_steps_that_are_recorded_alone(tmp_path: Path) -> None:
     with run.begun(tmp_path / "t", "digest", 1, ops=[9, 12]) as recorder:
         hyper = [run.done(0).hyper] * 80
 
-        def room(done: CompletedStep | None = None) -> int:
-            rows = recorder.rows(run.done(recorder.steps) if done is None else done, hyper)
+        def room(done: CompletedStep | None = None, numbers: StepNumbers = NO_NUMBERS) -> int:
+            rows = recorder.rows(run.done(recorder.steps) if done is None else done, hyper, numbers)
             return 0 if rows is None else rows.steps
 
         assert room() == 0  # the first
         recorder.step(run.done(0))
         assert room() == 8  # up to the one whose ops are wanted
         assert room(run.done(3)) == 0  # not the next
-        for change in ({"metrics": {"a": 1.0}}, {"clip": (1.0, 0.5)}, {"batch": (some(9),)}, {"grads": {}}):
+        for change in ({"batch": (some(9),)}, {"grads": {}}):
             assert room(dataclasses.replace(run.done(1), **change)) == 0
+        number = np.array(0.5)
+        for numbers in (StepNumbers(number, {}), StepNumbers(None, {"a": number})):  # as in no step before
+            assert room(dataclasses.replace(run.done(1), clip=(1.0, 0.5)), numbers) == 0
         for step in range(1, 13):
             recorder.step(run.done(step))
         assert room() == 64
@@ -305,7 +339,7 @@ def test_rows_end_at_what_is_not_finite_and_count_nothing(tmp_path: Path) -> Non
     run = Run()
     with run.begun(tmp_path / "t", "digest", 1) as recorder:
         recorder.step(run.done(0))
-        rows, fault = recorder.rows(run.done(1), [run.done(1).hyper] * 5), np.zeros(2, np.int64)
+        rows, fault = recorder.rows(run.done(1), [run.done(1).hyper] * 5, NO_NUMBERS), np.zeros(2, np.int64)
         assert rows is not None
         args = (rows.rows.ctypes.data, len(rows.rows), 0, fault)
         assert machine.run(*args) == 0
@@ -316,12 +350,55 @@ def test_rows_end_at_what_is_not_finite_and_count_nothing(tmp_path: Path) -> Non
     assert (validate(tmp_path / "t").ok, validate(tmp_path / "t").steps) == (True, 3)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_scale_that_is_not_finite_ends_a_launch(value: float, tmp_path: Path) -> None:
+    """The step is recorded alone then, a NaN in its canonical form."""
+    run = Run(clipped=True)
+    assert run.numbers.scale is not None
+    with run.begun(tmp_path / "t", "digest", 1) as recorder:
+        recorder.step(run.done(0))
+        rows, fault = recorder.rows(run.done(1), [run.done(1).hyper] * 5, run.numbers), np.zeros(2, np.int64)
+        assert rows is not None
+        args = (rows.rows.ctypes.data, len(rows.rows), 0, fault)
+        assert machine.run(*args) == 0
+        run.numbers.scale[...] = -value
+        assert machine.run(*args) == 1
+        recorder.recorded(run.done(2), rows)
+        assert recorder.steps == 3
+    with open_trace(tmp_path / "t") as trace:
+        assert trace[2].clip is not None
+        assert np.float64(trace[2].clip[1]).tobytes() == np.float64(np.nan if np.isnan(value) else -value).tobytes()
+    assert validate(tmp_path / "t").ok
+
+
+@pytest.mark.parametrize("at", [59, 60, 61])
+def test_a_launch_that_ends_at_its_first_step_repeats_no_marks(at: int, tmp_path: Path) -> None:
+    run = Run()
+    with run.begun(tmp_path / "t", "digest", 1, commit_every=60) as recorder:
+        for step in range(at):
+            recorder.step(run.done(step))
+        rows, fault = recorder.rows(run.done(at), [run.done(1).hyper] * 5, NO_NUMBERS), np.zeros(2, np.int64)
+        assert rows is not None
+        run.params["w"][0, 0] = np.nan
+        assert machine.run(rows.rows.ctypes.data, len(rows.rows), 0, fault) == 1
+        recorder.recorded(run.done(at), rows)
+    kinds = [frame.kind for frame in File.parse((tmp_path / "t").read_bytes()).frames]
+    assert kinds.count(COMMIT) == 1
+
+
+def test_frames_of_metrics_that_are_too_long_are_recorded_alone(tmp_path: Path) -> None:
+    run = Run(metrics=tuple(f"{i:03}{'é' * 100}" for i in range(160)))
+    with run.begun(tmp_path / "t", "digest", 1) as recorder:
+        assert [launch(run, recorder, 3) for _ in range(3)] == [1, 1, 1]
+    assert validate(tmp_path / "t").ok
+
+
 def test_no_launch_records_more_than_can_be_held_back(tmp_path: Path) -> None:
     run = Run()
     run.params["w"], run.grads["w"] = some(40, 100), some(40, 100)
     with run.begun(tmp_path / "t", "grads", 1) as recorder:
         recorder.step(run.done(0))
-        rows = recorder.rows(run.done(1), [run.done(1).hyper] * 64)
+        rows = recorder.rows(run.done(1), [run.done(1).hyper] * 64, NO_NUMBERS)
         assert rows is not None
         left = len(recorder._writer.held) - int(recorder._writer.held_bytes[0])
         assert rows.steps == left // rows.nbytes < 20

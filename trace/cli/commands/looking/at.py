@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING
 
 from .....base.errors import DgrrError
-from ...answer import Answer, done
+from ...answer import Answer, Fact, done, untold
 from ...arguments import DEFAULT, UINT32, Parser, UsageError, path
 from ...formats import require_answer
 
@@ -56,20 +56,20 @@ def run(args: argparse.Namespace) -> Answer:
     dot = made.tape.to_dot(made.dense) if args.dot else None
     table = _table(past, place, args.explain) if dot is None else None
     _save(past, args.save)
-    result = {
-        "step": past.step,
-        "keyframe": past.keyframe,
-        "loss": past.loss,
-        "micro_batches": len(past.passes),
-        "title": None if table is None else table.title,
-        "rows": [] if table is None else table.to_dicts(),
-        "dot": dot,
-        "saved": args.save,
-    }
-    lines = [f"{past.path}: step {past.step}, loss {past.loss!s}, rebuilt from the state before step {past.keyframe}"]
-    lines += [] if args.save is None else [f"{args.save}: the weights before step {past.step}"]
-    lines += [] if table is None else [table.to_string()]
-    return done(result, dot or "\n".join(lines))
+    facts = [
+        Fact("step", past.step, f"{past.path}: step {past.step}, {_rebuilt(past)}"),
+        *untold(keyframe=past.keyframe, loss=past.loss, micro_batches=len(past.passes)),
+        Fact("saved", args.save, f"{args.save}: the weights before step {past.step}" if args.save else ""),
+        Fact("title", None if table is None else table.title),
+        Fact("rows", [] if table is None else table.to_dicts(), "" if table is None else table.to_string()),
+    ]
+    if dot is not None:  # which is read by a program, and stands alone
+        facts = [fact._replace(text="") for fact in facts]
+    return done(*facts, Fact("dot", dot, dot or ""))
+
+
+def _rebuilt(past: "PastStep") -> str:
+    return f"loss {past.loss!s}, rebuilt from the state before step {past.keyframe}"
 
 
 def _table(past: "PastStep", place: int, explain: str | None) -> "PlainTable":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .....base.errors import DgrrError
 from ....exit_codes import Exit
-from ...answer import Answer, done, failed
+from ...answer import Answer, Fact, done, failed, untold
 from ...arguments import Parser, UsageError
 from ...formats import require_answer
 from ...loading import current_folder, load_rules, load_run
@@ -68,8 +68,8 @@ def _table(trace: "TraceReader", args: argparse.Namespace) -> Answer:
 
     form: Form = args.form or "wide"
     export(trace, args.out, args.format, form=form)
-    result = {"format": args.format, "written": args.out, "form": form, "step": None}
-    return done(result, f"{args.out}: {len(trace)} steps of {trace.path}, as {args.format}, {form}")
+    text = f"{len(trace)} steps of {trace.path}, as {args.format}, {form}"
+    return _written(args, text, *untold(form=form, step=None))
 
 
 def _weights(trace: "TraceReader", args: argparse.Namespace) -> Answer:
@@ -92,8 +92,11 @@ def _weights(trace: "TraceReader", args: argparse.Namespace) -> Answer:
     except DgrrError as error:
         raise UsageError(f"argument --format: {error}") from error
     where = f"before step {step}" if step < len(trace) else "after the last step"
-    result = {"format": args.format, "written": args.out, "form": None, "step": step}
-    return done(result, f"{args.out}: the weights of {trace.path} {where}")
+    return _written(args, f"the weights of {trace.path} {where}", *untold(form=None, step=step))
+
+
+def _written(args: argparse.Namespace, what: str, *more: Fact) -> Answer:
+    return done(Fact("format", args.format), Fact("written", args.out, f"{args.out}: {what}"), *more)
 
 
 def _missing(trace: "TraceReader") -> str:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from ...answer import Answer, done
+from ...answer import Answer, Fact, done
 from ...arguments import DEFAULT, Parser, path
 
 HELP = """
@@ -24,5 +24,4 @@ def run(args: argparse.Namespace) -> Answer:
     from ....showing.folder import entries, screen
 
     found = entries(args.path, recursive=args.recursive)
-    result = {"folder": args.path, "traces": found}
-    return done(result, styled(screen(found, args.path)))
+    return done(Fact("folder", args.path), Fact("traces", found, styled(screen(found, args.path))))

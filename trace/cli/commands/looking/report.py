@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ....file_version import TraceFileError, version_of
 from ....v2.errors import UnsealedTraceWarning
 from ....v2.format.constants import PARTIAL_SUFFIX
-from ...answer import Answer, done
+from ...answer import Answer, Fact, done, listed, written_page
 from ...arguments import DEFAULT, UINT64, Parser, UsageError, path
 from ...formats import lacking
 from ...loading import current_folder, load_rules, load_run
@@ -113,15 +113,16 @@ def _written(write: Callable[[], "Written"]) -> "Written":
 
 
 def _answered(page: "Written") -> Answer:
-    lines = [f"{page.path}: {page.nbytes:,} bytes, open it in a browser"]
-    lines += [f"  {proofs.path}: {proofs.verdict.value}, {proofs.steps} steps" for proofs in page.proofs]
-    lines += [f"  {found.b}: {found.sentence}" for found in page.comparisons]
-    if page.rebuilt:
-        lines.append(f"  steps rebuilt: {', '.join(map(str, page.rebuilt))}")
     runs = [{"path": p.path, "verdict": p.verdict.value, "steps": p.steps} for p in page.proofs]
     differences = [
         {"path": found.b, "same": found.same, "step": found.step, "sentence": found.sentence}
         for found in page.comparisons
     ]
-    result = {"out": page.path, "bytes": page.nbytes, "runs": runs, "differences": differences}
-    return done({**result, "rebuilt": list(page.rebuilt)}, "\n".join(lines))
+    rebuilt = f"  steps rebuilt: {', '.join(map(str, page.rebuilt))}" if page.rebuilt else ""
+    return done(
+        written_page("out", page.path, page.nbytes),
+        Fact("bytes", page.nbytes),
+        Fact("runs", runs, listed(f"{run['path']}: {run['verdict']}, {run['steps']} steps" for run in runs)),
+        Fact("differences", differences, listed(f"{each['path']}: {each['sentence']}" for each in differences)),
+        Fact("rebuilt", page.rebuilt, rebuilt),
+    )

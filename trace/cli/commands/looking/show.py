@@ -5,7 +5,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from ...answer import Answer, done
+from ...answer import Answer, Fact, done
 from ...arguments import Parser, UsageError, path
 from ...formats import require_answer
 
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> Answer:
     require_answer(args, _there(path))
     shown = overview(_followed(path) if args.follow else path)
     drawn = args.follow and _redraws()
-    return _shown("run", shown.to_dict(), "" if drawn else styled(shown.screen(text_width())))
+    return _shown("run", shown, "" if drawn else styled(shown.screen(text_width())))
 
 
 def _several(args: argparse.Namespace) -> Answer:
@@ -81,7 +81,7 @@ def _tensor(args: argparse.Namespace) -> Answer:
     with read(path, "tolerate_tail") as trace:
         _require_there(trace, args.tensor, args.step, what)
         found = ShownTensor.of(trace, args.tensor, what, args.step)
-    return _shown("tensor", found.to_dict(), styled(found.screen()))
+    return _shown("tensor", found, styled(found.screen()))
 
 
 def _require_there(trace: "TraceReader", name: str, step: int | None, what: str) -> None:
@@ -98,7 +98,7 @@ def _require_there(trace: "TraceReader", name: str, step: int | None, what: str)
 
 def _shown(what: str, found: object, text: str) -> Answer:
     """The answer, under one of the keys."""
-    return done(dict.fromkeys(("run", "runs", "tensor")) | {what: found}, text)
+    return done(*(Fact(key, found, text) if key == what else Fact(key, None) for key in ("run", "runs", "tensor")))
 
 
 def _there(path: str) -> str:

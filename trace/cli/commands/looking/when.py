@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ....exit_codes import Exit
-from ...answer import Answer, done
+from ...answer import Answer, Fact, done, ended
 from ...arguments import MAX_STEPS, UINT64, Parser, UsageError
 from ...formats import require_answer
 from ...inspection import step_of
@@ -57,10 +57,10 @@ def run(args: argparse.Namespace) -> Answer:
         raise UsageError("argument --steps: it goes with --edit")
     found = _found(args)
     if found.step is None:
-        return Answer(Exit.DIVERGED, "never", {"watchpoint": found, "continued": None}, str(found))
+        return ended(Exit.DIVERGED, "never", Fact("watchpoint", found, str(found)), Fact("continued", None))
     continued = _continued(found.step, args) if args.edit else None
-    lines = [str(found), *([] if continued is None else _lines(continued))]
-    return done({"watchpoint": found, "continued": continued}, "\n".join(lines))
+    text = "" if continued is None else "\n".join(_lines(continued))
+    return done(Fact("watchpoint", found, str(found)), Fact("continued", continued, text))
 
 
 def _found(args: argparse.Namespace) -> "Watchpoint":

@@ -1,11 +1,12 @@
 """``dgrr cache``: the folder of compiled kernels, its size, filling and emptying it."""
 
 import argparse
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ....exit_codes import Exit
 from ....file_version import TraceFileError
-from ...answer import Answer, done
+from ...answer import Answer, Fact, done, ended, listed, untold
 from ...arguments import FUNCTION, Parser
 from ...loading import load_step
 
@@ -38,13 +39,12 @@ def run(args: argparse.Namespace) -> Answer:
 
     held = _contents()
     if args.action == "show":
-        return done({**held, "removed": 0, "failed": []}, f"{held['folder']}: {_described(held)}")
+        return done(*_facts(held, _described(held)))
     try:
         kernel_cache.clear()
     except OSError as error:
         raise TraceFileError(f"{error.filename}: cannot be removed: {error.strerror}", Exit.IO) from None
-    result: dict[str, Any] = {**_contents(), "removed": held["files"], "failed": []}
-    return done(result, f"{held['folder']}: removed {_described(held)}")
+    return done(*_facts(_contents(), f"removed {_described(held)}", removed=held["files"]))
 
 
 def _warmed(function: str | None) -> Answer:
@@ -54,13 +54,18 @@ def _warmed(function: str | None) -> Answer:
     failures = warm.compiled(warm.tasks()) if function is None else []
     if function is not None:
         load_step(function)
-    held = _contents()
-    result = {**held, "removed": 0, "failed": failures}
-    text = f"{held['folder']}: {_described(held)}"
+    facts = _facts(held := _contents(), _described(held), failures=failures)
     if not failures:
-        return done(result, text)
-    lines = ["not everything was compiled:", *(f"  {failure['task']}: {failure['error']}" for failure in failures)]
-    return Answer(Exit.IO, "failed", result, text, "\n".join(lines))
+        return done(*facts)
+    lines = listed(f"{failure['task']}: {failure['error']}" for failure in failures)
+    return ended(Exit.IO, "failed", *facts, error=f"not everything was compiled:\n{lines}")
+
+
+def _facts(
+    held: dict[str, Any], text: str, *, removed: int = 0, failures: Sequence[Mapping[str, str]] = ()
+) -> list[Fact]:
+    folder, *rest = untold(**held, removed=removed, failed=failures)
+    return [folder._replace(text=f"{folder.value}: {text}"), *rest]
 
 
 def _contents() -> dict[str, Any]:

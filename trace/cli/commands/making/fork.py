@@ -11,7 +11,7 @@ from ....exit_codes import Exit
 from ....file_version import TraceFileError
 from ....v2.errors import NotRecordedError, TraceWriteError
 from ....v2.format.constants import PARTIAL_SUFFIX
-from ...answer import Answer, done, failed
+from ...answer import Answer, Fact, done, failed, untold
 from ...arguments import MAX_STEPS, Parser, UsageError, setting
 from ...formats import require_answer
 from ...loading import called, guarded
@@ -83,16 +83,12 @@ def _forked(past: "PastStep", edits: "Edits", args: argparse.Namespace) -> Answe
     last = past.step + args.steps - 1
     before = _loss_of(past.path, last)
     there = "" if before is None else f"; that of {past.path} there is {before!s}"
-    result = {
-        "first": past.step,
-        "steps": args.steps,
-        "trace": args.out,
-        "loss": found.losses[-1],
-        "loss_before": before,
-        "state_digest": found.state_digest,
-    }
     numbered = f"steps {past.step} to {last} of {past.path} anew, as steps 0 to {args.steps - 1}"
-    return done(result, f"{args.out}: {numbered}; the last loss is {found.losses[-1]!s}{there}")
+    return done(
+        *untold(first=past.step, steps=args.steps),
+        Fact("trace", args.out, f"{args.out}: {numbered}; the last loss is {found.losses[-1]!s}{there}"),
+        *untold(loss=found.losses[-1], loss_before=before, state_digest=found.state_digest),
+    )
 
 
 def _optimizer(spec: str) -> "Optimizer":

@@ -2,7 +2,7 @@
 
 import argparse
 
-from ...answer import Answer, judged
+from ...answer import Answer, Fact, judged
 from ...arguments import Parser, UsageError, path
 
 HELP = """
@@ -32,4 +32,4 @@ def run(args: argparse.Namespace) -> Answer:
     except ValueError as error:
         argument = "PATH" if "argument 'path'" in str(error) else "--out"
         raise UsageError(f"argument {argument}: {error}") from None
-    return judged(found, {"recovery": found.to_dict()}, answers=not found.lossy)
+    return judged(found, Fact("recovery", found), answers=not found.lossy)

@@ -4,7 +4,7 @@ import argparse
 import time
 
 from ....exit_codes import Exit
-from ...answer import Answer, done
+from ...answer import Answer, Fact, done, ended, untold
 from ...arguments import DEFAULT, INT64, MAX_STEPS, TRACE, UINT64, Parser, learning_rate, path
 
 HELP = """
@@ -37,12 +37,12 @@ def run(args: argparse.Namespace) -> Answer:
         writer.seal()
     count, total = trained.step_count, trained.loss_total
     rows = [("w", three_ways(trained.w)), ("b", three_ways(trained.b)), ("loss", losses(total, count))]
-    text = f"{out}: {about(count, seed, lr)}\n{table(rows)}"
-    result = {"steps": count, "seed": seed, "learning_rate": lr, "w": trained.w, "b": trained.b, "loss_total": total}
+    head = Fact("steps", count, f"{out}: {about(count, seed, lr)}\n{table(rows)}")
+    facts = [head, *untold(seed=seed, learning_rate=lr, w=trained.w, b=trained.b, loss_total=total)]
     if count == args.steps:
-        return done(result, text)
+        return done(*facts)
     values = attempted_step(trained, lr, seed)
     named = ", ".join(f"{name} is {value!r}" for name, value in values.items() if value - value != 0)
     kept = f"{out} holds the steps before it; try a smaller --lr"
     error = f"training stopped: step {count} is not finite ({named}); {kept}"
-    return Answer(Exit.DIVERGED, "diverged", result, text, error)
+    return ended(Exit.DIVERGED, "diverged", *facts, error=error)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ....exit_codes import Exit
-from ...answer import Answer, failed, judged
+from ...answer import Answer, Fact, failed, judged
 from ...arguments import DEFAULT, Parser, UsageError, integer, nonce_bytes, path
 from ...formats import require_answer
 from ...loading import load_rules, load_run, users_code
@@ -71,8 +71,8 @@ def run(args: argparse.Namespace) -> Answer:
         return failed(Exit.UNPROVEN, f"{args.path}: {error}")
     except KeyboardInterrupt:
         return failed(Exit.INTERRUPTED, f"interrupted{_kept(args.out)}")
-    result = {"certificate": found.to_dict(), "written": args.out, "notes": found.notes}
-    return judged(found, result, answers=found.ok)
+    facts = Fact("certificate", found), Fact("written", args.out), Fact("notes", found.notes)
+    return judged(found, *facts, answers=found.ok)
 
 
 def _audited(args: argparse.Namespace) -> "Audit":

@@ -1,11 +1,10 @@
 """``dgrr compare``."""
 
 import argparse
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from ...answer import Answer
+from ...answer import Answer, Fact, written_page
 from ...arguments import Parser, UsageError, path
 from ...formats import format_of, require_answer
 
@@ -70,16 +69,12 @@ def _require_page(args: argparse.Namespace) -> None:
 
 def _with_page(args: argparse.Namespace, answer: Answer) -> Answer:
     """The answer, and the page of it; none where a file could not be read."""
-    result, written = dict(answer.result or {}), None
-    if args.html is not None:
-        from ....report.diff.write import write_diff
+    found = cast("Comparison", (answer.result or {}).get("comparison"))
+    if args.html is None or not found.compared:
+        return answer.beside(Fact("written", None))
+    from ....report.diff.write import write_diff
 
-        found = cast("Comparison", result["comparison"])
-        if found.compared:
-            nbytes, written = write_diff(found, args.html), args.html
-            line = f"{written}: {nbytes:,} bytes, open it in a browser"
-            answer = replace(answer, text=f"{answer.text}\n{line}".strip())
-    return replace(answer, result={**result, "written": written})
+    return answer.beside(written_page("written", args.html, write_diff(found, args.html)))
 
 
 def _with_model(args: argparse.Namespace, policy: str) -> Answer:

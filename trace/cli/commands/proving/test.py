@@ -1,11 +1,11 @@
 """``dgrr test``: a golden trace without a test runner."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ....exit_codes import Exit
 from ....file_version import version_of
-from ...answer import Answer, done, failed, judged
+from ...answer import Answer, Fact, done, failed, judged
 from ...arguments import FUNCTION, Parser
 from ...loading import guarded, load_function
 
@@ -71,7 +71,7 @@ def _recorded(path: str, train: "Train", policy: str | None) -> Answer:
         outcome = record(path, train, policy=policy)
     except GoldenError as error:
         return failed(Exit.IO, f"{path}: {error}")
-    return done({"outcome": outcome, "comparison": None}, f"{path}: {_SAID[outcome]}")
+    return done(Fact("outcome", outcome, f"{path}: {_SAID[outcome]}"), Fact("comparison", None))
 
 
 def _checked(args: argparse.Namespace, train: "Train") -> Answer:
@@ -83,7 +83,6 @@ def _checked(args: argparse.Namespace, train: "Train") -> Answer:
     except GoldenError as error:  # what is wrong is the text beside the file
         return failed(Exit.VALIDATION, f"{args.path}: {error}")
     found.b = f"{args.train}, computed now"  # its file is gone
-    result: dict[str, Any] = {"outcome": "verified" if found.same else "different", "comparison": found}
     if found.same:
-        return done(result, f"{args.path}: verified: {found.sentence}")
-    return judged(found, result, answers=found.cause is not None)
+        return done(Fact("outcome", "verified", f"{args.path}: verified: {found.sentence}"), Fact("comparison", found))
+    return judged(found, Fact("outcome", "different"), Fact("comparison", found), answers=found.cause is not None)

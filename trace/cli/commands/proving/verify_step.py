@@ -4,7 +4,7 @@ import argparse
 
 from .....base.errors import DgrrError
 from ....exit_codes import Exit
-from ...answer import Answer, done
+from ...answer import Answer, Fact, done, ended
 from ...arguments import DEFAULT, MAX_STEPS, Parser, UsageError
 from ...loading import load_step
 
@@ -34,5 +34,6 @@ def run(args: argparse.Namespace) -> Answer:
         report = (given or reference_step()).verify(args.replays)
     except DgrrError as error:
         raise UsageError(str(error)) from error
-    text = f"{report}\n{len(report.checks) - len(report.failures)} of {len(report.checks)} checks held"
-    return done(report.to_dict(), text) if report.ok else Answer(Exit.REPLAY, "failed", report.to_dict(), text)
+    held = f"{len(report.checks) - len(report.failures)} of {len(report.checks)} checks held"
+    facts = Fact("ok", report.ok), Fact("checks", report.checks, f"{report}\n{held}")
+    return done(*facts) if report.ok else ended(Exit.REPLAY, "failed", *facts)

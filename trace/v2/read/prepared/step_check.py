@@ -6,30 +6,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .....base.arrays import Array
-from .....tape.numerics.crc32.checksums import Checksum, Checksums
+from .....tape.numerics.crc32.checksums import Checksums
 from .....tape.numerics.prepared.alike import Alike, BytePair
 from .....tape.numerics.prepared.moves import Counter, Move, Moves
 from .....tape.numerics.prepared.places import place_of
 from .....tape.numerics.prepared.prepared_calls import Copied, PreparedCalls, PreparedPart
 from .....tape.numerics.xxh3.constants import DIGEST
 from .....tape.numerics.xxh3.digests import Digests, Message
-from ...format.constants import (
-    FRONT_CRC_AT,
-    HEAD,
-    HEAD_CRC_AT,
-    HEAD_LENGTH,
-    LINK_AT,
-    SEQ_AT,
-    STEP_AT,
-    SYNC,
-    TAG_ROOT,
-    U32,
-    StepFlag,
-)
+from ...format.constants import HEAD_LENGTH, SEQ_AT, TAG_ROOT, StepFlag
 from ...format.digest import preamble
 from ...format.layout import BodyExtent, FrameLayout
 from ...format.step import STEP
 from ..source import Frame
+from .prepared_head import PreparedHead, own_bytes, whole, zeros
 
 _LOSSES: dict[int, np.dtype[Any]] = {1: np.dtype(np.float32), 2: np.dtype(np.float64)}
 
@@ -46,7 +35,7 @@ class ChainEnds(NamedTuple):
     def new(cls) -> "ChainEnds":
         """To be filled."""
         words = np.zeros(2, np.int64)
-        return cls(_zeros(DIGEST), _zeros(DIGEST), words[:1], words[1:])
+        return cls(zeros(DIGEST), zeros(DIGEST), words[:1], words[1:])
 
 
 class StepCheck:
@@ -72,18 +61,16 @@ class StepCheck:
     ) -> None:
         self._ends, self._layout, self._salt_crc, self._in_turn = ends, layout, salt_crc, in_turn
         self._extents = extents if in_turn else ()
-        self._declared, self._good = STEP.front(layout), _bytes(frame.front)
+        self._declared, self._good = STEP.front(layout), own_bytes(frame.front)
         self._due = layout.due(frame.step)
         self.opening, payload = HEAD_LENGTH + len(frame.front), len(frame.front) + frame.body_length
         self.span = frame.end - frame.offset
-        self._hashed = _zeros(DIGEST + self.opening)
+        self._hashed = zeros(DIGEST + self.opening)
         self._front = self._hashed[DIGEST + HEAD_LENGTH :]
-        self._body = _zeros(frame.body_length if in_turn else 0)
+        self._body = zeros(frame.body_length if in_turn else 0)
         self.closing = range(HEAD_LENGTH + payload, self.span)
         """Where in it padding and chain digest lie, as head and front lie in its first ``opening`` bytes."""
-        self._closing = _zeros(len(self.closing))
-        self._head = _zeros(HEAD_LENGTH)
-        HEAD.pack_into(self._head.data, 0, SYNC, STEP.code, 0, 0, 0, 0, payload, len(frame.front), b"", 0)
+        self._closing = zeros(len(self.closing))
         self._program = PreparedCalls(*self._parts())
 
     def run(self, data: Array, places: Array, closing_at: int | None = None) -> int:
@@ -108,17 +95,19 @@ class StepCheck:
     # ------------------------------------------------------------------ the program
 
     def _parts(self) -> Iterator[PreparedPart]:
-        root = _bytes(TAG_ROOT + bytes(DIGEST * len(self._layout.schema.tensors))) if self._due else _zeros(0)
-        before_link, link, closing = _zeros(DIGEST + 8), _zeros(DIGEST), _zeros(len(self._closing))
-        digests, made_root = _zeros(DIGEST * len(self._extents)), _zeros(DIGEST if self._due else 0)
-        yield Moves([*self._numbered(), *self._joined(root)])
-        yield Checksums(self._checksums())
-        messages = [*self._tensors(digests), self._loss(), _whole(self._hashed, closing[-DIGEST:])]
-        messages += [_whole(root, made_root)] if self._due else []
+        root = own_bytes(TAG_ROOT + bytes(DIGEST * len(self._layout.schema.tensors))) if self._due else zeros(0)
+        before_link, link, closing = zeros(DIGEST + 8), zeros(DIGEST), zeros(len(self._closing))
+        digests, made_root = zeros(DIGEST * len(self._extents)), zeros(DIGEST if self._due else 0)
+        head = zeros(HEAD_LENGTH)
+        made_head = self._head(head)
+        yield Moves([*made_head.moves, *self._joined(root)])
+        yield Checksums(made_head.checksums)
+        messages = [*self._tensors(digests), self._loss(), whole(self._hashed, closing[-DIGEST:])]
+        messages += [whole(root, made_root)] if self._due else []
         yield Digests(messages)
         first, last = self._declared.fixed, len(self._front) - DIGEST
         made = [
-            BytePair(self._head, self._hashed[DIGEST:][:HEAD_LENGTH]),
+            BytePair(head, self._hashed[DIGEST:][:HEAD_LENGTH]),
             BytePair(digests, self._front[first:][: len(digests)]),
             BytePair(made_root, self._front[last:][: len(made_root)]),
             BytePair(closing, self._closing),
@@ -128,14 +117,12 @@ class StepCheck:
             yield from self._linked(before_link, link)
         yield Moves([], [Counter(self._ends.seq), Counter(self._ends.step)])
 
-    def _numbered(self) -> list[Move]:
-        """What the frame before it says, into the head that this one must have."""
-        ends, head, before, seq = self._ends, self._head, self._hashed[:DIGEST], self._hashed[DIGEST + SEQ_AT :]
-        return [
-            Move(head[SEQ_AT:STEP_AT], place_of(ends.seq if self._in_turn else seq)),
-            Move(head[STEP_AT:][: ends.step.nbytes], place_of(ends.step)),
-            Move(head[LINK_AT:FRONT_CRC_AT], place_of(ends.chain if self._in_turn else before)),
-        ]
+    def _head(self, head: Array) -> PreparedHead:
+        """The head that it must have, by what the frame before it says."""
+        ends, in_turn, body = self._ends, self._in_turn, self.closing.start - self.opening
+        seq = ends.seq if in_turn else self._hashed[DIGEST + SEQ_AT :]
+        before = ends.chain if in_turn else self._hashed[:DIGEST]
+        return PreparedHead(STEP, head, self._front, body, seq, ends.step, before, self._salt_crc)
 
     def _linked(self, before_link: Array, link: Array) -> Iterator[PreparedPart]:
         """The digest before it, hashed with it, is the end of the file chain, and its link follows the last one."""
@@ -158,24 +145,17 @@ class StepCheck:
             Move(root[len(TAG_ROOT) + DIGEST * states :], place_of(of_buffers)),
         ]
 
-    def _checksums(self) -> list[Checksum]:
-        head = self._head
-        return [
-            Checksum(self._front, head[FRONT_CRC_AT:][: U32.size]),
-            Checksum(head[:HEAD_CRC_AT], head[HEAD_CRC_AT:], self._salt_crc),
-        ]
-
     def _tensors(self, digests: Array) -> Iterator[Message]:
         for i, e in enumerate(self._extents):
             spec, elements = self._layout.schema.tensors[e.tensor], self._body[e.offset :][: e.nbytes]
-            head = _bytes(preamble(spec.dtype, spec.shape))
+            head = own_bytes(preamble(spec.dtype, spec.shape))
             yield Message(head, e.nbytes, digests[DIGEST * i :][:DIGEST], place_of(elements))
 
     def _loss(self) -> Message:
         """The loss, which must be finite; nobody asks for its digest."""
         dtype = _LOSSES[int(self._good[self._declared.at["dtype"]])]
         bits = self._front[self._declared.at["loss"] :][: dtype.itemsize]
-        return Message(_zeros(0), bits.nbytes, _zeros(DIGEST), place_of(bits), numbers=dtype)
+        return Message(zeros(0), bits.nbytes, zeros(DIGEST), place_of(bits), numbers=dtype)
 
     def _same_fields(self) -> Iterator[BytePair]:
         """Fields that are those of the good one: all that its record is held against but the loss."""
@@ -195,16 +175,3 @@ def is_like_others(layout: FrameLayout, frame: Frame) -> bool:
     """Whether STEPs like this one can be checked so: of one part, and finite."""
     flags = frame.front[STEP.front(layout).at["flags"]]
     return frame.parts == 1 and not flags & StepFlag.NON_FINITE
-
-
-def _zeros(nbytes: int) -> Array:
-    return np.zeros(nbytes, np.uint8)
-
-
-def _bytes(data: bytes) -> Array:
-    return np.frombuffer(bytearray(data), np.uint8)
-
-
-def _whole(data: Array, out: Array) -> Message:
-    """The digest of some bytes without a head."""
-    return Message(data[:0], data.nbytes, out, place_of(data))

@@ -10,7 +10,8 @@ from .....base.completed_step import CompletedStep
 from .....tape.numerics.prepared.moves import Appended
 from .....tape.numerics.prepared.places import place_of
 from .....tape.numerics.prepared.prepared_calls import PreparedPart
-from .prepared_front import MOST, PreparedFront, zeros
+from ...read.prepared.prepared_head import zeros
+from .prepared_front import MOST, PreparedFront
 
 
 class KeptFront(PreparedFront):
@@ -31,9 +32,9 @@ class KeptFront(PreparedFront):
         self._used[0] = 0
         return super().run(done)
 
-    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]]) -> Array | None:
+    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]], scale: Array | None) -> Array | None:
         """See `PreparedFront`."""
-        made = super().rows(first, hyper)
+        made = super().rows(first, hyper, scale)
         self._used[0] = 0
         return made
 

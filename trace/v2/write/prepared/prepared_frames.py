@@ -3,24 +3,31 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from .....base.arrays import Array
-from .....base.completed_step import CompletedStep
+from .....base.completed_step import CompletedStep, StepNumbers
 from ..scalar_names import ScalarNames
 from ..tensors import RecordedTensors
 from ..writer import TraceWriter
 from .prepared_frame import PreparedFrame
 from .prepared_front import StepKind
+from .prepared_metrics import PreparedMetrics
 from .prepared_steps import PreparedSteps
 
 
 class StepRows(NamedTuple):
-    """Rows of the machine, run behind each of so many steps at most; of each the bytes, and the front of the last."""
+    """Rows of the machine, run behind each of so many steps at most; of each the bytes, and the front of the last.
+
+    ``told`` says whether metrics are among them.
+    """
 
     rows: Array
     first: int
     steps: int
     nbytes: int
     front: memoryview
+    told: bool
 
 
 class PreparedFrames:
@@ -28,6 +35,7 @@ class PreparedFrames:
 
     def __init__(self, names: ScalarNames, tensors: RecordedTensors, writer: TraceWriter) -> None:
         self._names, self._tensors, self._writer = names, tensors, writer
+        self._metrics = PreparedMetrics((), writer)
         self._steps = PreparedSteps(names, tensors, writer.layout.state_every, self._made)
 
     def _made(self, kind: StepKind) -> PreparedFrame | None:
@@ -49,11 +57,25 @@ class PreparedFrames:
         self._writer.made(frame.nbytes, () if frame.is_held else frame.pieces(arrays))
         return frame.front
 
-    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]]) -> StepRows | None:
-        """What records several steps in one launch, if a step like the first of them was the last one recorded."""
+    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]], numbers: StepNumbers) -> StepRows | None:
+        """What records several steps in one launch, if a step like the first of them was the last one recorded.
+
+        Metrics of these names have been recorded, too.
+        """
         frame, room = self._steps.next(first.step)
-        if frame is None:
+        metrics = self._metrics_of(tuple(numbers.metrics))
+        if frame is None or metrics is None:
             return None
-        steps = min(len(hyper), room, self._writer.room(frame.nbytes))
-        rows = frame.rows(first, hyper[:steps]) if steps > 0 else None
-        return None if rows is None else StepRows(rows, first.step, steps, frame.nbytes, frame.front)
+        nbytes, told = frame.nbytes + metrics.nbytes, bool(numbers.metrics)
+        steps = min(len(hyper), room, self._writer.room(nbytes, told=told))
+        rows = frame.rows(first, hyper[:steps], numbers.scale) if steps > 0 else None
+        if rows is None:
+            return None
+        rows = np.concatenate([rows, metrics.rows(first.step, numbers.metrics)])
+        return StepRows(rows, first.step, steps, nbytes, frame.front, told)
+
+    def _metrics_of(self, names: tuple[str, ...]) -> PreparedMetrics | None:
+        """What makes the METRICS of these; None if their frames cannot be held back."""
+        if self._metrics.names != names:
+            self._metrics = PreparedMetrics(names, self._writer)
+        return self._metrics if self._metrics.is_held else None

@@ -22,7 +22,8 @@ from ...format.digest import Batch, batch_arrays, dtype_name, preamble
 from ...format.fields import bitmap
 from ...format.layout import FrameLayout
 from ...format.step import STEP, StepScalars
-from ..scalar_names import ScalarNames, canonical_clip, step_flags
+from ...read.prepared.prepared_head import own_bytes, whole, zeros
+from ..scalar_names import ScalarNames, step_flags
 from ..tensors import RecordedTensors
 
 ArrayKind = tuple[np.dtype[Any], tuple[int, ...]]
@@ -31,7 +32,8 @@ ArrayKind = tuple[np.dtype[Any], tuple[int, ...]]
 MOST = 64
 """How many steps may be made in one launch."""
 
-_CLIP = STEP.packed("threshold", "scale")
+_THRESHOLD = STEP.packed("threshold", "threshold")
+_SCALE: ArrayKind = (np.dtype(np.float64), ())
 
 
 class StepKind(NamedTuple):
@@ -80,9 +82,11 @@ class PreparedFront:
         present = tensors.present(kind.grads)
         self._present, self._tensors = len(present), tensors.in_front(present, due=kind.due)
         corrections = tensors.state_kinds(names.corrections)
-        given = [kind.loss, *kind.batch, *((t.dtype, t.shape) for t in self._tensors), *corrections]
+        arrays = [kind.loss, *kind.batch, *((t.dtype, t.shape) for t in self._tensors), *corrections]
+        given = [*arrays, *[_SCALE] * kind.clipped]
         self._given, self._nbytes = Given(given), [dtype.itemsize * prod(shape) for dtype, shape in given]
-        self._first, self._corrections = 1 + len(kind.batch), len(corrections)
+        self._first, self._scale_at = 1 + len(kind.batch), len(arrays)
+        self._corrections = range(len(arrays) - len(corrections), len(arrays))
         self.body = slice(self._first, self._first + layout.recorded(len(self._tensors), due=kind.due))
         """Which of the arrays of a step have their elements recorded."""
         self._lay_out(present, before)
@@ -100,10 +104,10 @@ class PreparedFront:
         flags = step_flags(clipped=kind.clipped, order=kind.order, micro_batches=kind.micro_batches)
         scalars = StepScalars(np.zeros((), kind.loss[0]), flags, kind.micro_batches, None, ())
         scalars.put(declared.at, self.front)
-        self._front[declared.places["grads"]] = _bytes(bitmap(present, self._layout.schema.params))
+        self._front[declared.places["grads"]] = own_bytes(bitmap(present, self._layout.schema.params))
         self._before_link = zeros(DIGEST + self._step.nbytes)
         self._data, self._data_places = _data_preimage(kind.names)
-        self._root = _bytes(TAG_ROOT + bytes(DIGEST * (len(self._tensors) - self._present))) if kind.due else None
+        self._root = own_bytes(TAG_ROOT + bytes(DIGEST * (len(self._tensors) - self._present))) if kind.due else None
 
     def _values_by_name(self, names: ScalarNames, tensors: RecordedTensors) -> None:
         """What takes the arrays, and the hyperparameters, from what a recorder is told."""
@@ -129,7 +133,7 @@ class PreparedFront:
         """What is done, in turn: first the arrays are looked at."""
         yield self._given
         yield self._scalars()
-        yield Digests([*self._inputs(), *self._digested(), self._looked_at()])
+        yield Digests([*self._inputs(), *self._digested(), *self._looked_at()])
         yield from self._joined()
 
     def _scalars(self) -> Moves:
@@ -141,10 +145,12 @@ class PreparedFront:
             Move(front[at["loss"] :][: self._nbytes[0]], self._given.place(0)),
             Move(front[at["hyper"] :][: self._numbers.size], BytePlace(address_of(self._told_at), self._told_at)),
         ]
-        begin, every = at["corrections"], len(self._nbytes)
-        for i in range(every - self._corrections, every):
+        begin = at["corrections"]
+        for i in self._corrections:
             moves.append(Move(front[begin:][: self._nbytes[i]], self._given.place(i)))
             begin += self._nbytes[i]
+        if self._kind.clipped:
+            moves.append(Move(front[self._declared.places["scale"]], self._given.place(self._scale_at)))
         return Moves(moves)
 
     def _inputs(self) -> Iterator[Message]:
@@ -162,9 +168,11 @@ class PreparedFront:
             out = self._front[self._declared.fixed + DIGEST * i :][:DIGEST]
             yield _message((tensor.dtype, tensor.shape), self._given.place(self._first + i), out, again)
 
-    def _looked_at(self) -> Message:
-        """The loss, which must be finite; nobody asks for its digest."""
-        return _message(self._kind.loss, self._given.place(0), zeros(DIGEST))
+    def _looked_at(self) -> Iterator[Message]:
+        """What must be finite, and of which nobody asks for a digest: the loss, and the scale."""
+        yield _message(self._kind.loss, self._given.place(0), zeros(DIGEST))
+        if self._kind.clipped:
+            yield _message(_SCALE, self._given.place(self._scale_at), zeros(DIGEST))
 
     def _joined(self) -> Iterator[Digests]:
         """The digests of digests: of the batch and of the state, and then the link of the state chain."""
@@ -175,10 +183,10 @@ class PreparedFront:
         content = self._front[self._declared.at[STEP.chained] :]
         yield Digests([Message(self._before_link, content.nbytes, self._front[:DIGEST], place_of(content))])
 
-    def _counted(self, *counters: Counter) -> Moves:
-        """The state chain goes on, and the counts, and what is told."""
+    def _counted(self) -> Moves:
+        """The state chain goes on, and the count, and what is told."""
         told = Counter(self._told_at, self._numbers.size)
-        return Moves([Move(self._link, place_of(self._front))], [*counters, Counter(self._step), told])
+        return Moves([Move(self._link, place_of(self._front))], [Counter(self._step), told])
 
     # ------------------------------------------------------------------ a step
 
@@ -188,20 +196,20 @@ class PreparedFront:
         None, with nothing done, where it is none of this kind, or an array is not as it is written: of another dtype,
         shape or order, or with an infinity or NaN.
         """
-        arrays = self._arrays(done)
+        arrays = self._arrays(done, None if done.clip is None else np.asarray(done.clip[1], np.float64))
         if arrays is None:
             return None
         self._tell(done.clip, [done.hyper])
         self._given.take(arrays)
         return None if self._program.run() else arrays
 
-    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]]) -> Array | None:
+    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]], scale: Array | None) -> Array | None:
         """Rows of the machine that make those of steps in turn, each run behind its step; at most `MOST`.
 
-        All have the arrays of the first and its clipping, and each its hyperparameters. None, where that one is of
-        another kind.
+        All have the arrays of the first, the scale of clipping where it lies, and each its hyperparameters. None, where
+        that one is of another kind.
         """
-        arrays = self._arrays(first)
+        arrays = self._arrays(first, scale)
         if arrays is None:
             return None
         self._given.take(arrays)
@@ -210,10 +218,10 @@ class PreparedFront:
         self._tell(first.clip, hyper)
         return self._program.rows()[1:]
 
-    def _arrays(self, done: CompletedStep) -> tuple[Array, ...] | None:
-        """The arrays of a step; None if it is of another kind."""
-        clip, batch = done.clip, self._batch(done.batch)
-        if batch is None or self._said != (len(done.grads), clip is not None, done.micro_batches, done.order):
+    def _arrays(self, done: CompletedStep, scale: Array | None) -> tuple[Array, ...] | None:
+        """The arrays of a step, the scale behind them; None if it is of another kind."""
+        batch = self._batch(done.batch)
+        if batch is None or self._said != (len(done.grads), scale is not None, done.micro_batches, done.order):
             return None
         try:
             arrays = (np.asarray(done.loss), *batch, *self._grads(done.grads))
@@ -224,12 +232,12 @@ class PreparedFront:
             arrays += self._state(done.state)
         except KeyError:
             return None
-        return arrays
+        return arrays if scale is None else (*arrays, scale)
 
     def _tell(self, clip: tuple[float, float] | None, hyper: Sequence[Mapping[str, float]]) -> None:
-        """What clipped the next steps, and the hyperparameters of each."""
+        """The threshold of the next steps, and the hyperparameters of each."""
         if clip is not None:
-            _CLIP.pack_into(self.front, self._declared.at["threshold"], *canonical_clip(*clip))
+            _THRESHOLD.pack_into(self.front, self._declared.at["threshold"], clip[0])
         told, size = self._told, self._numbers.size
         alike = len(hyper) > 1 and len(set(map(id, hyper))) == 1  # as where no schedule says otherwise
         for i, each in enumerate(hyper[:1] if alike else hyper):
@@ -257,25 +265,10 @@ def _flattened(kind: StepKind) -> Callable[[Batch], Sequence[Array] | None]:
     return lambda batch: found[1] if (found := batch_arrays(batch))[0] == kind.names else None
 
 
-def zeros(nbytes: int) -> Array:
-    """Bytes that are filled later."""
-    return np.zeros(nbytes, np.uint8)
-
-
-def _bytes(data: bytes) -> Array:
-    """Bytes as an array of its own."""
-    return np.frombuffer(bytearray(data), np.uint8)
-
-
 def _message(kind: ArrayKind, place: BytePlace, out: Array, again: Array | None = None) -> Message:
     dtype, shape = kind
-    head = _bytes(preamble(dtype_name(dtype), shape))
+    head = own_bytes(preamble(dtype_name(dtype), shape))
     return Message(head, dtype.itemsize * prod(shape), out, place, again, numbers=dtype)
-
-
-def whole(data: Array, out: Array, again: Array | None = None) -> Message:
-    """The digest of some bytes without a head."""
-    return Message(data[:0], data.nbytes, out, place_of(data), again)
 
 
 def _data_preimage(names: Sequence[bytes]) -> tuple[Array, list[int]]:
@@ -285,4 +278,4 @@ def _data_preimage(names: Sequence[bytes]) -> tuple[Array, list[int]]:
         parts += (U32.pack(len(name)), name)
         places.append(sum(map(len, parts)))
         parts.append(bytes(DIGEST))
-    return _bytes(b"".join(parts)), places
+    return own_bytes(b"".join(parts)), places

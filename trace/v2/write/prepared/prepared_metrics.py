@@ -1,0 +1,48 @@
+"""The METRICS of the steps of a launch."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from .....base.arrays import Array
+from .....tape.numerics.prepared.given import Given
+from .....tape.numerics.prepared.moves import Appended, Counter, Move, Moves
+from .....tape.numerics.prepared.prepared_calls import PreparedCalls, PreparedPart
+from ...format.of_step import METRICS
+from ..writer import WRITTEN_AT_ONCE, TraceWriter
+from .framed import BEFORE_FRONT, Framed
+
+
+class PreparedMetrics:
+    """Has a METRICS frame appended behind each STEP to what a writer holds back; no frame where there are no names.
+
+    The names have been recorded before, so that they are known to be such as a trace can hold.
+    """
+
+    def __init__(self, names: tuple[str, ...], writer: TraceWriter) -> None:
+        self.names = names
+        declared = METRICS.front(writer.layout)
+        front = declared.encode(values=[0.0] * len(names), names=names)
+        memory = np.frombuffer(bytearray(BEFORE_FRONT) + front, np.uint8)
+        self._values, self._step = memory[BEFORE_FRONT + declared.fixed :], np.zeros(1, np.int64)
+        self._given = Given([(np.dtype(np.float64), ())] * len(names))
+        self._framed, self._writer = Framed(METRICS, memory, 0, self._step, writer.frames), writer
+        self._program = PreparedCalls(*(self._parts() if names else ()))
+        self.nbytes = self._framed.nbytes if names else 0
+        """Of a frame."""
+        self.is_held = self.nbytes < WRITTEN_AT_ONCE and self._framed.payload <= writer.header.largest_payload
+        """Whether it is short enough to be held back, and not to be cut."""
+
+    def rows(self, step: int, metrics: Mapping[str, Array]) -> Array:
+        """Rows of the machine that make the frames of the steps from one on, of what lies there behind each of them."""
+        arrays = tuple(metrics.values())
+        self._given.take(arrays)
+        PreparedCalls(self._given).run()
+        self._step[0] = step
+        return self._program.rows()
+
+    def _parts(self) -> Iterator[PreparedPart]:
+        yield Moves([Move(self._values[8 * i :][:8], self._given.place(i)) for i in range(len(self.names))])
+        yield from self._framed.parts()
+        yield Appended(self._framed.pieces([]), self._writer.held, self._writer.held_bytes)
+        yield Moves([], [Counter(self._step)])

@@ -15,6 +15,9 @@ from .graph.node import Node
 from .graph.nonfinite import require_finite_value
 from .inspect.inspection import Inspection
 from .location import CodePosition, caller
+from .loops.scan import scan
+from .loops.scan_loop import ScanLoop
+from .loops.written import alone
 from .record.kinds import Kind, shown
 from .record.op import Op
 from .values.by_name import require_flat
@@ -240,6 +243,38 @@ class Tape(Inspection, Generic[D]):
             elif value is not None:
                 ids.append(self._append_leaf(value, None, place, requires_grad=False))
         return ids
+
+    # ------------------------------------------------------------------ loops
+
+    unrolls = False
+    """Whether loops are written out here, every step with nodes of its own."""
+
+    def scan(self, body: Any, carry: Any, xs: Any, length: Any, reverse: Any) -> tuple[Any, Any]:
+        """What `dgrr.tape.ops.scan` does with Vars of this tape."""
+        return scan(self, body, carry, xs, length, reverse)
+
+    def run_of(self, loop: ScanLoop) -> Any:
+        """The steps of a loop, on a tape that has nothing else."""
+        return alone(loop, Tape(check="finite" if self._check else None, locations=False))
+
+    def append_result(self, loop: ScanLoop, key: str) -> AnyVar:
+        """Append the node of one of a loop's results."""
+        return loop.appended(self, self._nodes, key)
+
+    @property
+    def dims(self) -> dict[object, Any]:
+        """The sizes of named axes on this tape."""
+        return self._dims
+
+    @property
+    def scope_name(self) -> str:
+        """The dotted name of the scope that is open."""
+        return self._scope
+
+    @property
+    def checks(self) -> bool:
+        """Whether what is not finite is refused."""
+        return self._check
 
     _result = staticmethod(Op.compute)
     """``(op, values, attributes)`` to the value of a node."""

@@ -15,8 +15,9 @@ from ...base.arrays import Array, Arrays
 from ...tape import AnyVar, Context, Random
 from ...tape.graph.backward import DenseGrads
 from ...tape.graph.node import Node
+from ...tape.graph.symbol import Symbol
 from ...tape.record.op import OPS
-from ...tape.transforms.symbolic_tape import Symbol, SymbolicTape
+from ...tape.transforms.symbolic_tape import SymbolicTape
 from ...tape.values.dtypes import element_dtype, i64
 from ...tape.values.spec import Spec
 from ..step.accumulate import Accumulation

@@ -59,10 +59,20 @@ def sweep(
     add, last = OPS["add"], 0 if live is None else min(live, default=0)
     for id in range(start, last - 1, -1):
         node, g = nodes[id], cotangents[id]
+        if node.loop is not None and node.loop.first == id:
+            if hooked is not None and g is not None:
+                cotangents[id] = hooked(node, g)
+            for parent, total in node.loop.pull(cotangents, lift, live):
+                if check:
+                    require_finite_contribution(node, nodes[parent], total)
+                cotangents[parent] = total
+            continue
         if g is None:
             continue
         if hooked is not None:
             g = cotangents[id] = hooked(node, g)
+        if node.loop is not None:
+            continue
         if not node.requires_grad or node.op is None:
             continue
         for parent, contribution in node.pull(g, lifted(node, lift), lift(id), live):

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import DTypeError, GradientError, ShapeError
 from ..graph.node import Node
+from ..graph.symbol import VMAP
 from ..ops import broadcast_to, permute
 from ..values.pytree import Nest, beside, leaves, mapped
 from ..values.shape import normal_axis
@@ -17,7 +18,7 @@ from ..values.tensor import AnyTensor
 from ..var.var import shape_of
 from .batching import Members, apply
 from .recorded_call import Function, is_var, name_of
-from .symbolic_tape import VMAP, SymbolicTape
+from .symbolic_tape import SymbolicTape
 
 Axes = int | None | Sequence[Any]
 """One axis for all, or one for each argument; None for what all examples share."""

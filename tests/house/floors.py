@@ -26,6 +26,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["record"],
         ["graph", "ops"],
         ["inspect"],
+        ["loops"],
         ["tape"],
         ["nn", "transforms"],
     ],
@@ -65,7 +66,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["reference", "rounding"],
     ],
     "tape/ops": [
-        ["elementwise", "indices", "planar"],
+        ["elementwise", "indices", "loops", "planar"],
         ["shape"],
         ["random", "reduce", "sorting"],
         ["conv", "linear", "losses", "norm", "pooling"],

@@ -304,19 +304,15 @@ def begun(recording: Recorded, nodes: int | None = None) -> Builder:
     roles |= dict.fromkeys(recording.model_state.values(), Role.MODEL_STATE)
     if recording.step is not None:
         roles[recording.step] = Role.STATE
-    for node in islice(recording.tape, nodes):
-        _add(builder, node, roles.get(node.id, Role.CONST), recording.tape.held.get(node.id))
-    return builder
+    held = recording.tape.held
 
-
-def _add(builder: Builder, node: Node, role: Role, held: Array | None) -> None:
-    spec, name = node.value.spec, node.name or ""
-    if node.op is None:
-        if held is not None:
-            content = builder.held(node.id, held)
+    def leaf(node: Node) -> None:
+        spec, role = node.value.spec, roles.get(node.id, Role.CONST)
+        if node.id in held:
+            content = builder.held(node.id, held[node.id])
         else:
             content = "" if isinstance(node.value, Symbol) else builder.constant(node.id, node.value.array)
-        builder.declare(Value(node.id, spec.shape, spec.dtype, role, name, content))
-        return
-    builder.declare(Value(node.id, spec.shape, spec.dtype, Role.STATIC, name))
-    builder.add(node, node.id, node.parents)
+        builder.declare(Value(node.id, spec.shape, spec.dtype, role, node.name or "", content))
+
+    builder.nodes_of(islice(recording.tape, nodes), leaf)
+    return builder

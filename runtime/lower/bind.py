@@ -163,7 +163,7 @@ def bind(plan: BindingPlan, outside: Mapping[int, Array]) -> Bound:
         table = int(pointers.ctypes.data) + 8 * starts[i]
         rows[i] = op.kernel.address(op.element), table, words.address, plan.parts[i]
     kept.append(pointers)
-    return Bound(plan, memory, rows, np.zeros(2, np.int64), max(plan.parts, default=1) > 1, kept)
+    return Bound(plan, memory, rows, np.zeros(2, np.int64), plan.shared, kept)
 
 
 def _missing(plan: BindingPlan) -> list[Task]:

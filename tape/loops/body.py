@@ -33,6 +33,8 @@ class Body:
     around: Sequence[AnyVar]
     after: Sequence[int]
     ys: Sequence[int]
+    size: int
+    """How many nodes there were when it was recorded; loops in it may get more results."""
 
     @property
     def nodes(self) -> Sequence[Node]:

@@ -306,6 +306,7 @@ class _Stretch:
             [x for x, _ in around],
             [x.id for x in after],
             [x.id for x in ys],
+            len(nodes),
         )
         inputs = [*begin, *[self.leaves[id]() for id in xs], *body.around]
         loop = type(self.back.loop)(self.back.tape, body, inputs, len(self.rows), not self.back.loop.reverse)

@@ -98,7 +98,7 @@ def _recorded(tape: Any, body: Callable[[Any, Any], Any], start: Nest, rows: Nes
     around = list(inner.closed.values())
     ids = [[x.id for x in _vars(nest)] for nest in (carry, x, ys)]
     closed = [leaf.id for _, leaf in around]
-    return Body(inner, ids[0], ids[1], closed, [x for x, _ in around], [x.id for x in ends], ids[2]), ys
+    return Body(inner, ids[0], ids[1], closed, [x for x, _ in around], [x.id for x in ends], ids[2], len(inner)), ys
 
 
 def _pair(returned: Any) -> tuple[Nest, Nest]:

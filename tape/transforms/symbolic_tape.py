@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ..errors import TapeError
-from ..graph.symbol import CAPTURE, Symbol, Why
+from ..graph.symbol import CAPTURE, VMAP, Symbol, Why
 from ..location import CodePosition
 from ..loops.scan_loop import ScanLoop
 from ..record.op import Op
@@ -27,7 +27,7 @@ class SymbolicTape(Tape[Any]):
 
     def __init__(self, why: Why = CAPTURE) -> None:
         super().__init__()
-        self._why, self.unrolls = why, True
+        self._why, self.unrolls = why, why is VMAP
         self.sources: dict[int, Array] = {}
         """The arrays that constants were copied from, by the ids of these."""
         self.held: dict[int, Array] = {}

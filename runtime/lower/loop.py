@@ -63,7 +63,7 @@ class LoopPlan(Repeated):
 
     def words(self, strides: tuple[Sizes, ...]) -> Words:
         """The words of the loop; compiles the kernels of the body or loads them from disk."""
-        program, pointed, starts, kept = self.body.program, list[Pointer](), list[int](), list[Any]()
+        program, pointed, starts, inner = self.body.program, list[Pointer](), list[int](), list[Words]()
         for i, op in enumerate(program.ops):
             starts.append(len(pointed))
             pointed += [self._pointer(v) for v in op.table]
@@ -74,8 +74,8 @@ class LoopPlan(Repeated):
             words = op.words if isinstance(op.words, Words) else op.words.words(operand_strides(program, op))
             table = int(pointers.ctypes.data) + 8 * starts[i]
             rows[i] = op.kernel.address(op.element), table, words.address, self.body.parts[i]
-            kept.append(words)
-        return LoopWords(self.places, rows, pointers, pointed, self._before(), list(self._after()), kept)
+            inner.append(words)
+        return LoopWords(self.places, rows, pointers, pointed, self._before(), list(self._after()), inner)
 
     # ------------------------------------------------------------------ where values lie
 

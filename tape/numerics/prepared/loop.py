@@ -12,7 +12,7 @@ from ....base.arrays import Array
 from ..engine.intrinsics import entry, move, put_word, word
 from ..engine.kernel import kernel
 from ..engine.launch import Words
-from ..engine.machine import run_rows
+from ..engine.machine import KERNEL, PARTS, run_rows
 from .places import address_of
 
 STEPS, FIRST, BY, ROWS, COUNT, POINTERS, POINTED, MOVING, FIXED, BEFORE, BEFORE_COUNT, AFTER, AFTER_COUNT, FAULT = (
@@ -28,6 +28,7 @@ SLOT, BASE, OFFSET, STRIDE = range(POINTER)
 
 COPY = 5
 TO, TO_OFFSET, FROM, FROM_OFFSET, NBYTES = range(COPY)
+
 
 @njit(inline="always")
 def _copy(table, copies, count):
@@ -85,10 +86,10 @@ class LoopWords(Words):
         pointers: the memory of the tables, and what each of them is in ``pointed``.
         before: copies before the first turn.
         after: copies after each.
-        kept: what the rows point to besides.
+        inner: the words of the rows.
     """
 
-    __slots__ = ("kept",)
+    __slots__ = ("_copies", "_inner", "_pointed", "_rows", "kept", "places")
 
     def __init__(
         self,
@@ -98,14 +99,15 @@ class LoopWords(Words):
         pointed: Sequence[Pointer],
         before: Sequence[Copy],
         after: Sequence[Copy],
-        kept: Sequence[Any],
+        inner: Sequence[Words],
     ) -> None:
         numbered = sorted(enumerate(pointed), key=lambda item: not item[1].stride)
         table = np.array([(slot, *pointer) for slot, pointer in numbered], np.int64).reshape(-1, POINTER)
         moving = sum(bool(pointer.stride) for pointer in pointed)
         copies = [_table(each) for each in (before, after)]
         fault = np.zeros(2, np.int64)
-        self.kept = (rows, pointers, table, copies, fault, kept)
+        self.places, self._rows, self._pointed, self._copies, self._inner = places, rows, table, copies, inner
+        self.kept = (pointers, fault)
         super().__init__(
             len(places),
             places.start,
@@ -122,6 +124,13 @@ class LoopWords(Words):
             len(after),
             address_of(fault),
         )
+
+    @property
+    def content(self) -> list[Any]:
+        """What it says apart from where it lies: equal loops have the same."""
+        words = [w.content if isinstance(w, LoopWords) else w.values.tolist() for w in self._inner]
+        rows = self._rows[:, [KERNEL, PARTS]].tolist()
+        return [self.places, rows, self._pointed.tolist(), [each.tolist() for each in self._copies], words]
 
 
 def _table(copies: Sequence[Copy]) -> Array:

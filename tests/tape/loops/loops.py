@@ -254,7 +254,7 @@ NAMES = [loop.name for loop in loops(1)]
 
 def written_out(body, carry, xs, *, reverse=False):
     """What scan means, in Python."""
-    n = len(leaves_of(xs)[0].numpy())
+    n = len(leaves_of(xs)[0].value)
     rows = [row_of(xs, t) for t in range(n)]
     found = {}
     for t in reversed(range(n)) if reverse else range(n):

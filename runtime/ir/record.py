@@ -62,14 +62,21 @@ class Recording(Recorded):
 
 
 def record(
-    loss_fn: LossFn, params: Arrays, example: Any, recipe: Recipe, model_state: Arrays | None = None, seed: int = 0
+    loss_fn: LossFn,
+    params: Arrays,
+    example: Any,
+    recipe: Recipe,
+    model_state: Arrays | None = None,
+    seed: int = 0,
+    *,
+    unrolls: bool = False,
 ) -> Recording:
-    """Run ``loss_fn`` and its backward pass on values that have only shapes.
+    """Run ``loss_fn`` and its backward pass on values that have only shapes; ``unrolls`` writes loops out.
 
     Raises GradientError if the loss is no scalar Var or depends on no parameter; what the model raises;
     TapeError if the model reads a value.
     """
-    run = _Passes(loss_fn, params, example, model_state or {}, seed, recipe)
+    run = _Passes(loss_fn, params, example, model_state or {}, seed, recipe, unrolls=unrolls)
     sums, arrived = Accumulation[AnyVar](recipe.order, recipe.accumulate), list[dict[int, int]]()
     for micro in recipe.micro_batches(run.batch):
         loss, grads = run(micro)
@@ -137,10 +144,10 @@ def partial_name(what: str, number: int) -> str:
 
 
 def record_loss(
-    loss_fn: LossFn, params: Arrays, example: Any, recipe: Recipe, model_state: Arrays, seed: int
+    loss_fn: LossFn, params: Arrays, example: Any, recipe: Recipe, model_state: Arrays, seed: int, *, unrolls: bool
 ) -> Recorded:
     """`record` up to the loss of the first micro-batch, in a fifth of the time."""
-    run = _Passes(loss_fn, params, example, model_state, seed, recipe)
+    run = _Passes(loss_fn, params, example, model_state, seed, recipe, unrolls=unrolls)
     run.forward(recipe.micro_batches(run.batch)[0])
     return run.recorded()
 
@@ -179,10 +186,11 @@ class _Passes:
         seed: int,
         recipe: Recipe,
         first: int = 0,
+        unrolls: bool = False,
     ) -> None:
         frozen = recipe.frozen_of(params)
         self._hands_on = recipe.order == "chain"
-        self._tape = tape = SymbolicTape()
+        self._tape = tape = SymbolicTape(unrolls=unrolls)
         self.p = {
             name: tape.symbol(Spec(a.shape, a.dtype), name, requires_grad=name not in frozen)
             for name, a in params.items()

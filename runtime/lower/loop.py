@@ -5,6 +5,7 @@ is copied but the parts of the state that a step cannot write where it reads the
 """
 
 from collections.abc import Iterator, Mapping
+from ctypes import c_char
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -13,12 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from ...base.arrays import Array
+from ...base.errors import DgrrError
 from ...tape.numerics.basic.copy import copy, copy_words
 from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import Words
 from ...tape.numerics.prepared.loop import Copy, LoopWords, Pointer
 from ...tape.numerics.sizes import Sizes
+from ...tape.record import lowering
 from ..ir.graph import IRNode
 from ..ir.loops import places_of
 from ..step.memory import aligned
@@ -187,3 +191,40 @@ def _with_own_outputs(program: Program) -> Program:
 def _copied(out: int, value: int, layout: ArrayLayout) -> LoweredOp:
     words = copy_words(layout.shape, layout.strides, layout.dtype.itemsize)
     return LoweredOp(copy, COPY_ELEMENTS[layout.dtype.itemsize], (out,), (value,), words, prod(layout.shape), 0)
+
+
+@dataclass(frozen=True)
+class LoopFault:
+    """What ended a loop early: an op of its body, or a loop in it, and in which of how many steps."""
+
+    op: LoweredOp
+    status: int
+    inputs: list[Array]
+    step: int
+    steps: int
+    inside: "LoopFault | None"
+
+    def error(self) -> DgrrError:
+        """The error that the status stands for."""
+        refusal = self.op.refusal
+        inner = self.inside.error() if self.inside else lowering.refused(refusal, self.inputs, self.status - 1)
+        return type(inner)(f"scan: step {self.step} of {self.steps}: {inner}")
+
+
+def loop_fault(loop: LoopPlan, words: Words) -> LoopFault:
+    """What ended the last run of a loop early."""
+    assert isinstance(words, LoopWords), "a loop's words are these"
+    status, row, step = words.failed
+    program = loop.body.program
+    op, inner = program.ops[row], words.inner[row]
+    start = sum(len(o.table) + (k in loop.body.scratch) for k, o in enumerate(program.ops[:row])) + len(op.outputs)
+    layouts = [replace(program.layout(v), offset=0) for v in op.inputs]
+    inputs = [_array_at(int(words.pointers[start + k]), layout) for k, layout in enumerate(layouts)]
+    inside = loop_fault(op.words, inner) if isinstance(op.words, LoopPlan) else None
+    return LoopFault(op, status, inputs, step, len(loop.places), inside)
+
+
+def _array_at(address: int, layout: ArrayLayout) -> Array:
+    """A copy of what a kernel that takes arrays in row-major order was given."""
+    memory = (c_char * max(1, layout.nbytes)).from_address(address)
+    return layout.array(np.frombuffer(memory, np.uint8)).copy()

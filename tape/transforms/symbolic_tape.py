@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ..errors import TapeError
-from ..graph.symbol import CAPTURE, VMAP, Symbol, Why
+from ..graph.symbol import CAPTURE, Symbol, Why
 from ..location import CodePosition
 from ..loops.scan_loop import ScanLoop
 from ..record.op import Op
@@ -25,9 +25,10 @@ from ..var.var import AnyVar
 class SymbolicTape(Tape[Any]):
     """A tape on which ops are recorded and not computed."""
 
-    def __init__(self, why: Why = CAPTURE) -> None:
+    def __init__(self, why: Why = CAPTURE, *, unrolls: bool = False) -> None:
+        """``unrolls`` says whether loops are written out, every step with nodes of its own."""
         super().__init__()
-        self._why, self.unrolls = why, why is VMAP
+        self._why, self.unrolls = why, unrolls
         self.sources: dict[int, Array] = {}
         """The arrays that constants were copied from, by the ids of these."""
         self.held: dict[int, Array] = {}

@@ -45,7 +45,7 @@ def vmap(f: Function, in_axes: Axes = 0, out_axes: int = 0) -> Function:
         axes = _axes_of(args, in_axes)
         given = mapped(lambda path, x: _Given.of(path, x, axes[path]), args)
         size = _size(given)
-        tape = SymbolicTape(VMAP)
+        tape = SymbolicTape(VMAP, unrolls=True)
         inputs = mapped(lambda _, x: tape.symbol(x.example, None), given)
         out = f(*inputs)
         for path, x in leaves(out):

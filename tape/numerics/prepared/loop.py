@@ -55,6 +55,7 @@ def loop(table, ints, part, parts):
     for _ in range(word(ints, STEPS)):
         _point(table, ints, 0, word(ints, MOVING), place)
         if run_rows(word(ints, ROWS), word(ints, COUNT), part, word(ints, FAULT)) != 0:
+            put_word(word(ints, FAULT), 2, place)
             return word(word(ints, FAULT), 0)
         _copy(table, word(ints, AFTER), word(ints, AFTER_COUNT))
         place += word(ints, BY)
@@ -89,7 +90,7 @@ class LoopWords(Words):
         inner: the words of the rows.
     """
 
-    __slots__ = ("_copies", "_inner", "_pointed", "_rows", "kept", "places")
+    __slots__ = ("_copies", "_fault", "_pointed", "_rows", "inner", "places", "pointers")
 
     def __init__(
         self,
@@ -105,9 +106,9 @@ class LoopWords(Words):
         table = np.array([(slot, *pointer) for slot, pointer in numbered], np.int64).reshape(-1, POINTER)
         moving = sum(bool(pointer.stride) for pointer in pointed)
         copies = [_table(each) for each in (before, after)]
-        fault = np.zeros(2, np.int64)
-        self.places, self._rows, self._pointed, self._copies, self._inner = places, rows, table, copies, inner
-        self.kept = (pointers, fault)
+        fault = np.zeros(3, np.int64)
+        self.places, self._rows, self._pointed, self._copies = places, rows, table, copies
+        self.inner, self.pointers, self._fault = inner, pointers, fault
         super().__init__(
             len(places),
             places.start,
@@ -126,9 +127,15 @@ class LoopWords(Words):
         )
 
     @property
+    def failed(self) -> tuple[int, int, int]:
+        """The status that ended the last run early, its row, and the number of the turn."""
+        status, row, place = self._fault.tolist()
+        return status, row, self.places.index(place)
+
+    @property
     def content(self) -> list[Any]:
         """What it says apart from where it lies: equal loops have the same."""
-        words = [w.content if isinstance(w, LoopWords) else w.values.tolist() for w in self._inner]
+        words = [w.content if isinstance(w, LoopWords) else w.values.tolist() for w in self.inner]
         rows = self._rows[:, [KERNEL, PARTS]].tolist()
         return [self.places, rows, self._pointed.tolist(), [each.tolist() for each in self._copies], words]
 

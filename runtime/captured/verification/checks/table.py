@@ -34,7 +34,7 @@ def check_rows(subject: Subject, part: Part) -> None:
         _require(part, i, "pointers", pointers, _words_at(row[TABLE], len(pointers)))
         words = op.words if isinstance(op.words, Words) else op.words.words(operand_strides(part.program, op))
         if isinstance(words, LoopWords):
-            held = [w for w in bound.kept if isinstance(w, LoopWords) and w.address == row[WORDS]]
+            held = [w for w in bound.words if isinstance(w, LoopWords) and w.address == row[WORDS]]
             _require(part, i, "words", [words.content], [w.content for w in held])
             continue
         expected = words.values.tolist()

@@ -20,7 +20,7 @@ from ...tape.numerics.basic.copy import copy, copy_words
 from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import Words
-from ...tape.numerics.prepared.loop import Copy, LoopWords, Pointer
+from ...tape.numerics.prepared.loop import LoopCopy, LoopWords, LoopPointer
 from ...tape.numerics.sizes import Sizes
 from ...tape.record import lowering
 from ..ir.graph import IRNode
@@ -29,11 +29,11 @@ from ..step.memory import aligned
 from .array_layout import ArrayLayout
 from .lower import COPY_ELEMENTS
 from .plan import BindingPlan, operand_strides, plan
-from .program import LoweredOp, Program, Repeated, StoragePlace
+from .program import LoweredOp, Program, RepeatedCalls, StoragePlace
 
 
 @dataclass(frozen=True, eq=False)
-class LoopPlan(Repeated):
+class LoopPlan(RepeatedCalls):
     """A body that is run for rows ``places``, in their order; ``results`` are those of the loop, by their keys."""
 
     body: BindingPlan
@@ -67,12 +67,12 @@ class LoopPlan(Repeated):
 
     def words(self, strides: tuple[Sizes, ...]) -> Words:
         """The words of the loop; compiles the kernels of the body or loads them from disk."""
-        program, pointed, starts, inner = self.body.program, list[Pointer](), list[int](), list[Words]()
+        program, pointed, starts, inner = self.body.program, list[LoopPointer](), list[int](), list[Words]()
         for i, op in enumerate(program.ops):
             starts.append(len(pointed))
             pointed += [self._pointer(v) for v in op.table]
             if i in self.body.scratch:
-                pointed.append(Pointer(self._arena, self.body.scratch[i].offset))
+                pointed.append(LoopPointer(self._arena, self.body.scratch[i].offset))
         pointers, rows = np.zeros(len(pointed), np.int64), np.empty((len(program.ops), machine.ROW), np.int64)
         for i, op in enumerate(program.ops):
             words = op.words if isinstance(op.words, Words) else op.words.words(operand_strides(program, op))
@@ -99,31 +99,31 @@ class LoopPlan(Repeated):
         sizes = [aligned(self.body.program.layout(id).nbytes) for id in self._carried]
         return list(accumulate(sizes, initial=aligned(self.body.arena_bytes)))
 
-    def _state(self, i: int) -> Pointer:
+    def _state(self, i: int) -> LoopPointer:
         """Where a part of the state lies: in the result, if it is one."""
         key = f"carry {i}"
-        return Pointer(self.results.index(key), 0) if key in self.results else Pointer(self._arena, self._states[i])
+        return LoopPointer(self.results.index(key), 0) if key in self.results else LoopPointer(self._arena, self._states[i])
 
     @cached_property
-    def _homes(self) -> dict[int, Pointer]:
+    def _homes(self) -> dict[int, LoopPointer]:
         """Where roots lie that are no values of the body alone."""
-        program, homes = self.body.program, dict[int, Pointer]()
+        program, homes = self.body.program, dict[int, LoopPointer]()
         for place, (kind, id) in enumerate(self.inputs, len(self.results)):
-            homes[id] = Pointer(place, 0, program.layout(id).nbytes if kind == "xs" else 0)
+            homes[id] = LoopPointer(place, 0, program.layout(id).nbytes if kind == "xs" else 0)
         homes |= {id: self._state(i) for i, id in enumerate(self._carried)}
         for place, key in enumerate(self.results):
             if not key.startswith("carry "):
-                homes[program.root(self.outputs[key])] = Pointer(place, 0, program.layout(self.outputs[key]).nbytes)
+                homes[program.root(self.outputs[key])] = LoopPointer(place, 0, program.layout(self.outputs[key]).nbytes)
         homes |= {self._after_step(i): self._state(i) for i in range(len(self._carried)) if self._in_place(i)}
         return homes
 
-    def _pointer(self, value: int) -> Pointer:
+    def _pointer(self, value: int) -> LoopPointer:
         """Where a value of the body lies."""
         place = self.body.program.places[value]
         if place.root in self._homes:
             home = self._homes[place.root]
             return home._replace(offset=home.offset + place.layout.offset)
-        return Pointer(self._arena, self.body.slots[place.root].offset + place.layout.offset)
+        return LoopPointer(self._arena, self.body.slots[place.root].offset + place.layout.offset)
 
     # ------------------------------------------------------------------ the state
 
@@ -142,19 +142,19 @@ class LoopPlan(Repeated):
         positions = [k for k, v in enumerate(op.inputs) if program.root(v) == before]
         return len(positions) == 1 and positions[0] in op.aliases and op.inputs[positions[0]] == before
 
-    def _before(self) -> list[Copy]:
+    def _before(self) -> list[LoopCopy]:
         """The first state, to where the steps have it."""
         return [
-            Copy(self._state(i), Pointer(len(self.results) + i, 0), self.body.program.layout(id).nbytes)
+            LoopCopy(self._state(i), LoopPointer(len(self.results) + i, 0), self.body.program.layout(id).nbytes)
             for i, id in enumerate(self._carried)
         ]
 
-    def _after(self) -> Iterator[Copy]:
+    def _after(self) -> Iterator[LoopCopy]:
         """The state after a step, to where the next one reads it."""
         for i, id in enumerate(self._carried):
             if not self._in_place(i):
                 value = self.outputs[f"carry {i}"]
-                yield Copy(self._state(i), self._pointer(value), self.body.program.layout(id).nbytes)
+                yield LoopCopy(self._state(i), self._pointer(value), self.body.program.layout(id).nbytes)
 
 
 def loop_plan(node: IRNode, program: Program, inputs: list[tuple[str, int]], *, in_place: bool) -> LoopPlan:

@@ -22,9 +22,9 @@ from ..ir.graph import IRGraph, IRNode, Role
 from ..ir.loops import SCAN
 from ..optim.state_ops import STATE_OPS
 from .array_layout import ArrayLayout
-from .program import LoweredOp, Program, Repeated, StoragePlace
+from .program import LoweredOp, Program, RepeatedCalls, StoragePlace
 
-Looped = Callable[[IRNode], Repeated]
+Looped = Callable[[IRNode], RepeatedCalls]
 
 COPY_ELEMENTS = {1: np.dtype(np.bool_), 4: np.dtype(np.float32), 8: np.dtype(np.float64)}
 """The element type under which a copy moves elements of so many bytes."""

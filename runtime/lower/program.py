@@ -25,7 +25,7 @@ class StoragePlace:
     layout: ArrayLayout
 
 
-class Repeated(ABC):
+class RepeatedCalls(ABC):
     """Words of a call that makes others, with what these need: it has no parts, and they may have."""
 
     @property
@@ -44,7 +44,7 @@ class Repeated(ABC):
         """Arithmetic operations of all calls."""
 
     @abstractmethod
-    def with_kernels(self, kernels: Mapping[Kernel, Kernel]) -> "Repeated":
+    def with_kernels(self, kernels: Mapping[Kernel, Kernel]) -> "RepeatedCalls":
         """The same with other kernels in the place of some."""
 
     @abstractmethod
@@ -79,7 +79,7 @@ class LoweredOp:
 
     def with_kernels(self, kernels: Mapping[Kernel, Kernel]) -> "LoweredOp":
         """The same call of another kernel, if it is in the place of this one."""
-        words = self.words.with_kernels(kernels) if isinstance(self.words, Chain | Repeated) else self.words
+        words = self.words.with_kernels(kernels) if isinstance(self.words, Chain | RepeatedCalls) else self.words
         return replace(self, kernel=kernels.get(self.kernel, self.kernel), words=words)
 
     @property
@@ -93,7 +93,7 @@ class LoweredOp:
         own = (self.kernel, self.element)
         if isinstance(self.words, Chain):
             return [own, *[(link.kernel, link.element) for link in self.words.links]]
-        return [own, *self.words.versions] if isinstance(self.words, Repeated) else [own]
+        return [own, *self.words.versions] if isinstance(self.words, RepeatedCalls) else [own]
 
     @property
     def table(self) -> tuple[int, ...]:

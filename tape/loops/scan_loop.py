@@ -13,7 +13,7 @@ from ..values.tensor import AnyTensor
 from ..var.var import AnyVar, Var
 from .body import Body
 from .gradient import looped
-from .written import Written, written
+from .written import WrittenLoop, written
 
 
 class ScanLoop:
@@ -121,9 +121,9 @@ class ScanLoop:
             return []
         known = {x.id: g for x in self.inputs if (g := cotangents[x.id]) is not None}
         recorded = any(isinstance(g, Var) for g in (*arrived.values(), *known.values()))
-        if isinstance(self.run, Written) and not recorded:
+        if isinstance(self.run, WrittenLoop) and not recorded:
             totals = self.run.pull(arrived, known)
-        elif isinstance(self.run, Written):
+        elif isinstance(self.run, WrittenLoop):
             totals = written(self, [lift(x.id) for x in self.inputs]).pull(arrived, known)
         else:
             totals = looped(self, arrived, known, lift, live)
@@ -134,7 +134,7 @@ class ScanLoop:
         """The tangent of a result; None if it is zero."""
         if all(t is None for t in tangents):
             return None
-        if isinstance(self.run, Written) and not any(isinstance(x, Var) for x in inputs):
+        if isinstance(self.run, WrittenLoop) and not any(isinstance(x, Var) for x in inputs):
             return self.run.push(tangents, attrs["result"])
         return written(self, inputs).push(tangents, attrs["result"])
 

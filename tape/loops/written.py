@@ -18,7 +18,7 @@ Row = Callable[[int, int], AnyVar]
 """``row(k, t)``: row t of the k-th of xs."""
 
 
-class Written:
+class WrittenLoop:
     """The steps of a loop on a tape, and the leaves that they begin with, by the ids of a loop's inputs.
 
     Sums flow in the order of the nodes: from the last step to the first, and into what was there before.
@@ -124,7 +124,7 @@ class Written:
         return ops.stack([_zero(x.value.spec) if t is None else t for t, x in found])
 
 
-def alone(loop: Any, tape: Any) -> Written:
+def alone(loop: Any, tape: Any) -> WrittenLoop:
     """A loop's steps on a tape of their own, beside the one that the loop is on."""
 
     def leaf(value: AnyTensor, x: AnyVar) -> AnyVar:
@@ -138,10 +138,10 @@ def alone(loop: Any, tape: Any) -> Written:
         [leaf(AnyTensor(x.value.array[t, ...]), x) for t in range(loop.length)]
         for x in loop.inputs[carried : carried + rows]
     ]
-    return Written(loop, tape, leaves, cut)
+    return WrittenLoop(loop, tape, leaves, cut)
 
 
-def written(loop: Any, inputs: Sequence[AnyVar]) -> Written:
+def written(loop: Any, inputs: Sequence[AnyVar]) -> WrittenLoop:
     """A loop's steps on the tape of these inputs, each of which is made a node of its own."""
     carried, rows = len(loop.body.carry), len(loop.body.xs)
     own: dict[int, AnyVar] = {}
@@ -149,7 +149,7 @@ def written(loop: Any, inputs: Sequence[AnyVar]) -> Written:
         if not carried <= i < carried + rows and x.id not in own:
             own[x.id] = ops.reshape(given, shape_of(given))
     cut = [[ops.getitem(x, t) for t in range(loop.length)] for x in inputs[carried : carried + rows]]
-    return Written(loop, inputs[0].tape, own, cut)
+    return WrittenLoop(loop, inputs[0].tape, own, cut)
 
 
 def again(tape: Any, node: Node, known: dict[int, AnyVar]) -> AnyVar:

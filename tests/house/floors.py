@@ -195,6 +195,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["attributes"],
         ["formats"],
         ["graph"],
+        ["loops"],
         ["builder", "difference", "passes", "step_tape", "verify"],
         ["record"],
         ["forward"],
@@ -203,6 +204,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["arena", "array_layout"],
         ["program"],
         ["lower", "passes", "plan"],
+        ["loop"],
         ["bind", "compile"],
     ],
     "trace": [

@@ -62,7 +62,7 @@ def loop(table, ints, part, parts):
     return 0
 
 
-class Pointer(NamedTuple):
+class LoopPointer(NamedTuple):
     """A pointer of a table: into which array of the loop it points, where at place 0, and by how much it moves on."""
 
     base: int
@@ -70,11 +70,11 @@ class Pointer(NamedTuple):
     stride: int = 0
 
 
-class Copy(NamedTuple):
+class LoopCopy(NamedTuple):
     """Bytes that are copied from one place in the loop's arrays to another."""
 
-    to: Pointer
-    source: Pointer
+    to: LoopPointer
+    source: LoopPointer
     nbytes: int
 
 
@@ -97,9 +97,9 @@ class LoopWords(Words):
         places: range,
         rows: Array,
         pointers: Array,
-        pointed: Sequence[Pointer],
-        before: Sequence[Copy],
-        after: Sequence[Copy],
+        pointed: Sequence[LoopPointer],
+        before: Sequence[LoopCopy],
+        after: Sequence[LoopCopy],
         inner: Sequence[Words],
     ) -> None:
         numbered = sorted(enumerate(pointed), key=lambda item: not item[1].stride)
@@ -140,6 +140,6 @@ class LoopWords(Words):
         return [self.places, rows, self._pointed.tolist(), [each.tolist() for each in self._copies], words]
 
 
-def _table(copies: Sequence[Copy]) -> Array:
+def _table(copies: Sequence[LoopCopy]) -> Array:
     made = [(c.to.base, c.to.offset, c.source.base, c.source.offset, c.nbytes) for c in copies]
     return np.array(made, np.int64).reshape(-1, COPY)

@@ -102,7 +102,11 @@ class LoopPlan(RepeatedCalls):
     def _state(self, i: int) -> LoopPointer:
         """Where a part of the state lies: in the result, if it is one."""
         key = f"carry {i}"
-        return LoopPointer(self.results.index(key), 0) if key in self.results else LoopPointer(self._arena, self._states[i])
+        return (
+            LoopPointer(self.results.index(key), 0)
+            if key in self.results
+            else LoopPointer(self._arena, self._states[i])
+        )
 
     @cached_property
     def _homes(self) -> dict[int, LoopPointer]:

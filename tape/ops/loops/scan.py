@@ -70,6 +70,7 @@ def scan(body: Any, carry: Any, xs: Any = None, *, length: Any = None, reverse: 
 
     Source: jax.lax.scan.
     Shapes: xs (n, *A) each -> ys (n, *B) each; no steps leave carry as it is and give ys without rows
+    Dtypes: any, each part of the carry the same before and after a step
     Raises:
         ShapeError: xs have no first axis or different ones, or the body changes a shape or the form of carry.
         DTypeError: the body returns no pair, or something else than Vars, arrays and their nests.

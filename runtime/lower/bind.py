@@ -133,7 +133,7 @@ class Bound:
 
     def last_fault(self) -> Fault:
         """What the op reported that ended a run early."""
-        status, i = self.fault.tolist()
+        status, i = int(self.fault[0]), int(self.fault[1])
         op = self.plan.program.ops[i]
         return Fault(op, status, loop_fault(op.words, self.words[i]) if isinstance(op.words, LoopPlan) else None)
 

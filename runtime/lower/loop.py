@@ -20,7 +20,7 @@ from ...tape.numerics.basic.copy import copy, copy_words
 from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import Words
-from ...tape.numerics.prepared.loop import LoopCopy, LoopWords, LoopPointer
+from ...tape.numerics.prepared.loop import LoopCopy, LoopPointer, LoopWords
 from ...tape.numerics.sizes import Sizes
 from ...tape.record import lowering
 from ..ir.graph import IRNode
@@ -230,5 +230,5 @@ def loop_fault(loop: LoopPlan, words: Words) -> LoopFault:
 
 def _array_at(address: int, layout: ArrayLayout) -> Array:
     """A copy of what a kernel that takes arrays in row-major order was given."""
-    memory = (c_char * max(1, layout.nbytes)).from_address(address)
+    memory: Any = (c_char * max(1, layout.nbytes)).from_address(address)
     return layout.array(np.frombuffer(memory, np.uint8)).copy()

@@ -20,7 +20,7 @@ from ..values.tables import PlainTable, statistics
 from ..values.tensor import AnyTensor
 from ..values.unique import Unique
 from ..var.var import Var
-from .node import Node
+from .node import Loop, Node
 from .nonfinite import NonFiniteReport, first_gradient, require_finite_contribution
 
 G = TypeVar("G")
@@ -59,10 +59,11 @@ def sweep(
     add, last = OPS["add"], 0 if live is None else min(live, default=0)
     for id in range(start, last - 1, -1):
         node, g = nodes[id], cotangents[id]
-        if node.loop is not None and node.loop.first == id:
+        loop: Loop | None = node.loop
+        if loop is not None and loop.first == id:
             if hooked is not None and g is not None:
                 cotangents[id] = hooked(node, g)
-            for parent, total in node.loop.pull(cotangents, lift, live):
+            for parent, total in loop.pull(cotangents, lift, live):
                 if check:
                     require_finite_contribution(node, nodes[parent], total)
                 cotangents[parent] = total
@@ -71,7 +72,7 @@ def sweep(
             continue
         if hooked is not None:
             g = cotangents[id] = hooked(node, g)
-        if node.loop is not None:
+        if loop is not None:
             continue
         if not node.requires_grad or node.op is None:
             continue

@@ -21,7 +21,9 @@ class Loop(Protocol):
     first: int
     """The id of the first result."""
 
-    def pull(self, cotangents: Sequence[Any], lift: Callable[[int], Any], live: Collection[int] | None) -> list[Any]:
+    def pull(
+        self, cotangents: Sequence[Any], lift: Callable[[int], Any], live: Collection[int] | None
+    ) -> list[tuple[int, Any]]:
         """What the cotangents of parents become: ``(parent id, cotangent)``, with what they were before."""
         ...
 
@@ -38,8 +40,8 @@ class Node(Unique):
 
     __slots__ = ("attrs", "id", "inputs", "name", "needs", "op", "parents", "place", "requires_grad", "scope", "value")
 
-    loop: Loop | None = None
-    """The loop of which the node is one of several results."""
+    loop: Any = None
+    """The `Loop` of which the node is one of several results."""
 
     def __init__(
         self,
@@ -121,8 +123,6 @@ class ResultNode(Node):
     """One of the results of a loop, which is its op: the attribute ``result`` says which."""
 
     __slots__ = ("loop",)
-
-    loop: Loop
 
     def pull(
         self, g: Any, inputs: Sequence[Any], output: Any, live: Collection[int] | None = None

@@ -1,6 +1,6 @@
 """The body of a loop: recorded once, as nodes that are applied again in every step."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -15,7 +15,7 @@ from ..location import caller
 from ..record.op import Op
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
-from ..var.var import AnyVar, Var
+from ..var.var import AnyVar, Var, is_var
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class BodyTape(Nodes):
         return f"<the body of a scan on {self.outer!r}>"
 
     @contextmanager
-    def recording(self) -> Iterator[None]:
+    def recording(self) -> Generator[None, None, None]:
         """Inside, ops on Vars of the tape around are recorded here, and those of no other."""
         self._begin()
         try:
@@ -104,7 +104,7 @@ class BodyTape(Nodes):
             self._ended = True
 
     @contextmanager
-    def outside(self) -> Iterator[None]:
+    def outside(self) -> Generator[None, None, None]:
         """Inside, nothing is recorded here that is not done to Vars of this tape."""
         self._end()
         try:
@@ -113,8 +113,13 @@ class BodyTape(Nodes):
             self._begin()
 
     def _begin(self) -> None:
-        self.outer.apply = lambda *call: self.apply(*call)
-        self.outer.scan = lambda *call: self.scan(*call)
+        self.outer.apply, self.outer.scan = self._applied, self._scanned
+
+    def _applied(self, *call: Any) -> AnyVar:
+        return self.apply(*call)  # which may be that of a body within this one
+
+    def _scanned(self, *call: Any) -> Any:
+        return self.scan(*call)
 
     def _end(self) -> None:
         del self.outer.apply, self.outer.scan
@@ -172,11 +177,11 @@ class BodyTape(Nodes):
 
     def _operands(self, op: Op, inputs: Sequence[Any]) -> list[AnyVar | None]:
         """The inputs as Vars of this tape: constants are made on the tape around."""
-        known = [self.held(x) if isinstance(x, Var) else x for x in inputs]
-        tensors = op.tensors([self.node(x).value if isinstance(x, Var) else x for x in known])
+        known = [self.held(x) if is_var(x) else x for x in inputs]
+        tensors = op.tensors([self.node(x).value if is_var(x) else x for x in known])
 
         def placed(x: Any, tensor: AnyTensor | None) -> AnyVar | None:
-            if tensor is None or isinstance(x, Var):
+            if tensor is None or is_var(x):
                 return x
             return self.const(x if isinstance(x, np.ndarray) else tensor)
 

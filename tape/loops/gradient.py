@@ -219,8 +219,8 @@ class _Stretch:
         self.reached = [i for i, g in enumerate(tried.state) if g is not None]
         self.sums = [k for k, g in enumerate(tried.around) if g is not None]
         self.inner = BodyTape(back.tape)
-        self.leaves: dict[int, AnyVar] = {}
-        """The rows that a step takes, and what each is of, by the ids of its leaves."""
+        self.leaves: dict[int, Callable[[], Any]] = {}
+        """The arrays whose rows a step takes, to be made outside of it, by the ids of its leaves."""
 
     def run(self, state: list[Any], totals: dict[int, Any], drop: bool) -> list[Any]:
         """The cotangents of the state before these steps; sums are entered. ``drop`` if nothing comes before them."""
@@ -308,7 +308,7 @@ class _Stretch:
             [x.id for x in ys],
             len(nodes),
         )
-        inputs = [*begin, *[self.leaves[id]() for id in xs], *body.around]
+        inputs: list[Any] = [*begin, *[self.leaves[id]() for id in xs], *body.around]
         loop = type(self.back.loop)(self.back.tape, body, inputs, len(self.rows), not self.back.loop.reverse)
         keys = [f"carry {i}" for i in range(len(after))] + [f"y {j}" for j in range(len(ys))]
         return list(loop.vars(keys).values())

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ..record.kinds import Kind
 from ..values.pytree import Nest, beside, leaves, mapped
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
-from ..var.var import AnyVar, Var, shape_of
+from ..var.var import AnyVar, is_var, shape_of
 from .body import Body, BodyTape
 from .scan_loop import ScanLoop
 
@@ -32,7 +32,11 @@ def scan(tape: Any, body: Callable[[Any, Any], Any], carry: Nest, xs: Nest, leng
         return start, mapped(lambda _, y: tape.const(_empty(y)), given)
     made = loop.vars([f"carry {i}" for i in range(len(recorded.carry))] + [f"y {j}" for j in range(len(recorded.ys))])
     results = iter(made.values())
-    return mapped(lambda *_: next(results), start), mapped(lambda *_: next(results), given)
+
+    def taken(path: str, x: AnyVar) -> AnyVar:
+        return next(results)
+
+    return mapped(taken, start), mapped(taken, given)
 
 
 def _vars(nest: Nest) -> list[AnyVar]:
@@ -46,7 +50,7 @@ def _empty(y: AnyVar) -> AnyTensor:
 def _placed(tape: Any, argument: str, path: str, x: Any) -> AnyVar:
     """A value on the tape of the loop. Raises DTypeError for what has no element type, TapeError for another tape's."""
     where = f"scan: argument '{argument}{path}'"
-    if isinstance(x, Var):
+    if is_var(x):
         held = tape.held(x) if isinstance(tape, BodyTape) else x
         tape.node(held)
         return held
@@ -55,7 +59,7 @@ def _placed(tape: Any, argument: str, path: str, x: Any) -> AnyVar:
         return made
     raise DTypeError(
         f"{where}: expected a Var or an array, or a tuple, list or dict of them, got {type(x).__name__}; "
-        "a number needs an element type: np.float32(0) as an array is np.zeros((), np.float32)"
+        "a number has no element type of its own: write np.zeros((), np.float32)"
     )
 
 
@@ -102,15 +106,16 @@ def _recorded(tape: Any, body: Callable[[Any, Any], Any], start: Nest, rows: Nes
 
 
 def _pair(returned: Any) -> tuple[Nest, Nest]:
-    if not isinstance(returned, tuple) or len(returned) != 2:
-        got = f"a tuple of {len(returned)}" if isinstance(returned, tuple) else type(returned).__name__
+    parts: Any = cast(Any, returned) if isinstance(returned, tuple) else ()
+    if len(parts) != 2:
+        got = f"a tuple of {len(parts)}" if isinstance(returned, tuple) else type(returned).__name__
         raise DTypeError(f"scan: argument 'body': expected it to return (carry, y), got {got}; y may be None")
-    return returned
+    return parts[0], parts[1]
 
 
 def _given(inner: BodyTape, what: str, path: str, x: Any) -> AnyVar:
     """What the body gives, on its tape."""
-    if isinstance(x, Var):
+    if is_var(x):
         return inner.held(x)
     if isinstance(x, np.ndarray | AnyTensor):
         return inner.const(x)
@@ -118,12 +123,12 @@ def _given(inner: BodyTape, what: str, path: str, x: Any) -> AnyVar:
 
 
 def _alike(carry: Nest, after: Nest) -> Sequence[AnyVar]:
-    """The state after a step. Raises an error unless it is nested as the state before, with the same shapes."""
+    """The state after a step. Raises ShapeError unless it is nested as the state before, with the same shapes."""
     try:
         pairs = list(beside(carry, after, "scan", "carry"))
     except GradientError as error:
-        text = str(error).replace("argument 'carry", "argument 'body': of the carry that it returns: 'carry")
-        raise ShapeError(text) from None
+        wanted = str(error).removeprefix("scan: argument '").replace("': expected", " as", 1)
+        raise ShapeError(f"scan: argument 'body': expected it to return {wanted}") from None
     for path, x, y in pairs:
         was, now = x.value.spec, None if y is None else y.value.spec
         if now is not was:

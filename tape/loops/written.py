@@ -13,6 +13,7 @@ from ..record.op import OPS
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
 from ..var.var import AnyVar, shape_of
+from .body import Body
 
 Row = Callable[[int, int], AnyVar]
 """``row(k, t)``: row t of the k-th of xs."""
@@ -26,9 +27,9 @@ class WrittenLoop:
 
     def __init__(self, loop: Any, tape: Any, leaves: Mapping[int, AnyVar], rows: Sequence[Sequence[AnyVar]]) -> None:
         self.loop, self.tape, self.leaves, self.rows = loop, tape, leaves, rows
-        body = loop.body
-        now = [leaves[x.id] for x in loop.inputs[: len(body.carry)]]
-        around = [leaves[x.id] for x in loop.inputs[len(body.carry) + len(body.xs) :]]
+        body: Body = loop.body
+        now: list[AnyVar] = [leaves[x.id] for x in loop.inputs[: len(body.carry)]]
+        around: list[AnyVar] = [leaves[x.id] for x in loop.inputs[len(body.carry) + len(body.xs) :]]
         self._first = len(tape)
         self.steps: list[dict[int, AnyVar]] = [{} for _ in range(loop.length)]
         for t in loop.places:

@@ -15,9 +15,9 @@ from ..values.pytree import Nest, beside, leaves, mapped
 from ..values.shape import normal_axis
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
-from ..var.var import shape_of
+from ..var.var import is_var, shape_of
 from .batching import Members, apply
-from .recorded_call import Function, is_var, name_of
+from .recorded_call import Function, name_of
 from .symbolic_tape import SymbolicTape
 
 Axes = int | None | Sequence[Any]

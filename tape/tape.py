@@ -182,20 +182,32 @@ class Tape(Inspection, Generic[D]):
         """
         compute, numbers = self._result, count()
 
-        def replaced(op: Op, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
-            made, number = compute(op, values, attrs), next(numbers)
+        def like(name: str, made: AnyTensor) -> AnyTensor:
+            number = next(numbers)
             given = results.get(number, made)
             if given.sizes != made.sizes:
-                raise ShapeError(f"replacing: op {number} ({op.name}): expected shape {made.sizes}, got {given.sizes}")
+                raise ShapeError(f"replacing: op {number} ({name}): expected shape {made.sizes}, got {given.sizes}")
             if given.dtype != made.dtype:
-                raise DTypeError(f"replacing: op {number} ({op.name}): expected dtype {made.dtype}, got {given.dtype}")
+                raise DTypeError(f"replacing: op {number} ({name}): expected dtype {made.dtype}, got {given.dtype}")
             return given
 
+        def replaced(op: Op, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
+            return like(op.name, compute(op, values, attrs))
+
+        append = self.append_result
+
+        def replaced_result(loop: ScanLoop, key: str) -> AnyVar:
+            made = append(loop, key)
+            node = self.node(made)
+            node.value = like(loop.name, node.value)
+            return made
+
         self._result = replaced  # type: ignore[assignment]
+        self.append_result = replaced_result  # type: ignore[method-assign]
         try:
             yield
         finally:
-            del self._result
+            del self._result, self.append_result
 
     def apply(self, op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> AnyVar:
         """Compute an op and append its node; operands that are no Vars become constants before it."""

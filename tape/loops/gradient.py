@@ -73,7 +73,8 @@ class _Back:
         """Whether the sums of the loop written out are those of a loop backwards: no value has two places in them."""
         body = self.body
         smooth = [i for i, id in enumerate(body.carry) if self.nodes[id].value.spec.floating]
-        after, given = [body.after[i] for i in smooth], [self.loop.inputs[i].id for i in smooth]
+        after, starts = [body.after[i] for i in smooth], [self.loop.inputs[i] for i in smooth]
+        given = [x.id for x in starts if self.loop.tape.node(x).requires_grad]
         stacked = {value for value, _ in self.stacks} | {body.after[i] for i in smooth if self.handed[i] is not None}
         if len(set(after)) < len(after) or len(set(given)) < len(given):
             return False

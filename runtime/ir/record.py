@@ -144,7 +144,14 @@ def partial_name(what: str, number: int) -> str:
 
 
 def record_loss(
-    loss_fn: LossFn, params: Arrays, example: Any, recipe: Recipe, model_state: Arrays, seed: int, *, unrolls: bool
+    loss_fn: LossFn,
+    params: Arrays,
+    example: Any,
+    recipe: Recipe,
+    model_state: Arrays,
+    seed: int,
+    *,
+    unrolls: bool = False,
 ) -> Recorded:
     """`record` up to the loss of the first micro-batch, in a fifth of the time."""
     run = _Passes(loss_fn, params, example, model_state, seed, recipe, unrolls=unrolls)

@@ -128,4 +128,5 @@ class ResultNode(Node):
         self, g: Any, inputs: Sequence[Any], output: Any, live: Collection[int] | None = None
     ) -> list[tuple[int, Any]]:
         """What this result alone passes on."""
-        return self.loop.pull([*[None] * self.id, g], inputs.__getitem__, live)
+        loop: Loop = self.loop
+        return loop.pull([*[None] * self.id, g], inputs.__getitem__, live)

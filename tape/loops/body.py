@@ -181,9 +181,9 @@ class BodyTape(Nodes):
         tensors = op.tensors([self.node(x).value if is_var(x) else x for x in known])
 
         def placed(x: Any, tensor: AnyTensor | None) -> AnyVar | None:
-            if tensor is None or is_var(x):
+            if is_var(x):
                 return x
-            return self.const(x if isinstance(x, np.ndarray) else tensor)
+            return None if tensor is None else self.const(x if isinstance(x, np.ndarray) else tensor)
 
         return [placed(x, tensor) for x, tensor in zip(known, tensors, strict=True)]
 
@@ -255,7 +255,8 @@ class BodyTape(Nodes):
 
     def append_result(self, loop: Any, key: str) -> AnyVar:
         """Append the node of a result of a loop in the body."""
-        return loop.appended(self, self._nodes, key)
+        made: AnyVar = loop.appended(self, self._nodes, key)
+        return made
 
     def run_of(self, loop: Any) -> Any:
         """What is known of a loop that does not run here."""

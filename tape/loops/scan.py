@@ -19,7 +19,9 @@ LENGTH = Kind(int | None)
 TRUTH = Kind(bool)
 
 
-def scan(tape: Any, body: Callable[[Any, Any], Any], carry: Nest, xs: Nest, length: Any, reverse: Any) -> Any:
+def scan(
+    tape: Any, body: Callable[[Any, Any], Any], carry: Nest, xs: Nest, length: Any, reverse: Any
+) -> tuple[Nest, Nest]:
     """What `dgrr.tape.ops.scan` does on a tape."""
     reverse = TRUTH("scan: argument 'reverse'", reverse)
     start = mapped(partial(_placed, tape, "carry"), carry)

@@ -15,6 +15,9 @@ from .graph.node import Node
 from .graph.nonfinite import require_finite_value
 from .inspect.inspection import Inspection
 from .location import CodePosition, caller
+from .loops.scan import scan
+from .loops.scan_loop import ScanLoop
+from .loops.written import alone
 from .record.kinds import Kind, shown
 from .record.op import Op
 from .values.by_name import require_flat
@@ -179,20 +182,32 @@ class Tape(Inspection, Generic[D]):
         """
         compute, numbers = self._result, count()
 
-        def replaced(op: Op, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
-            made, number = compute(op, values, attrs), next(numbers)
+        def like(name: str, made: AnyTensor) -> AnyTensor:
+            number = next(numbers)
             given = results.get(number, made)
             if given.sizes != made.sizes:
-                raise ShapeError(f"replacing: op {number} ({op.name}): expected shape {made.sizes}, got {given.sizes}")
+                raise ShapeError(f"replacing: op {number} ({name}): expected shape {made.sizes}, got {given.sizes}")
             if given.dtype != made.dtype:
-                raise DTypeError(f"replacing: op {number} ({op.name}): expected dtype {made.dtype}, got {given.dtype}")
+                raise DTypeError(f"replacing: op {number} ({name}): expected dtype {made.dtype}, got {given.dtype}")
             return given
 
+        def replaced(op: Op, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
+            return like(op.name, compute(op, values, attrs))
+
+        append = self.append_result
+
+        def replaced_result(loop: ScanLoop, key: str) -> AnyVar:
+            made = append(loop, key)
+            node = self.node(made)
+            node.value = like(loop.name, node.value)
+            return made
+
         self._result = replaced  # type: ignore[assignment]
+        self.append_result = replaced_result  # type: ignore[method-assign]
         try:
             yield
         finally:
-            del self._result
+            del self._result, self.append_result
 
     def apply(self, op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> AnyVar:
         """Compute an op and append its node; operands that are no Vars become constants before it."""
@@ -240,6 +255,38 @@ class Tape(Inspection, Generic[D]):
             elif value is not None:
                 ids.append(self._append_leaf(value, None, place, requires_grad=False))
         return ids
+
+    # ------------------------------------------------------------------ loops
+
+    unrolls = False
+    """Whether loops are written out here, every step with nodes of its own."""
+
+    def scan(self, body: Any, carry: Any, xs: Any, length: Any, reverse: Any) -> tuple[Any, Any]:
+        """What `dgrr.tape.ops.scan` does with Vars of this tape."""
+        return scan(self, body, carry, xs, length, reverse)
+
+    def run_of(self, loop: ScanLoop) -> Any:
+        """The steps of a loop, on a tape that has nothing else."""
+        return alone(loop, Tape(check="finite" if self._check else None, locations=False))
+
+    def append_result(self, loop: ScanLoop, key: str) -> AnyVar:
+        """Append the node of one of a loop's results."""
+        return loop.appended(self, self._nodes, key)
+
+    @property
+    def dims(self) -> dict[object, Any]:
+        """The sizes of named axes on this tape."""
+        return self._dims
+
+    @property
+    def scope_name(self) -> str:
+        """The dotted name of the scope that is open."""
+        return self._scope
+
+    @property
+    def checks(self) -> bool:
+        """Whether what is not finite is refused."""
+        return self._check
 
     _result = staticmethod(Op.compute)
     """``(op, values, attributes)`` to the value of a node."""

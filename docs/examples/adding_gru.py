@@ -1,7 +1,7 @@
 """A gated recurrent unit, written by hand, adds two numbers that it is shown among others, steps apart.
 
 At each step it reads a number and a mark; the numbers of the two marked steps are to be added. The cell is one layer
-with one set of weights, applied at every step: the loop is unrolled where the step is captured. Always answering 1
+with one set of weights, applied at every step of a scan: the captured step has it once. Always answering 1
 misses by 0.17 in the mean of squares; in the last epoch the cell misses by less than `LOSS`.
 """
 
@@ -40,9 +40,8 @@ class GRU(nn.Layer):
 
     def __call__(self, p: Any, x: Any, ctx: Any = None) -> Any:
         """(batch, steps, inputs) to (batch, 1)."""
-        state: Any = np.zeros((x.shape[0], HIDDEN), x.dtype)
-        for k in range(x.shape[1]):
-            state = self.step(p, x[:, k], state, ctx)
+        start = np.zeros((x.shape[0], HIDDEN), x.dtype)
+        state, _ = ops.scan(lambda h, x: (self.step(p, x, h, ctx), None), start, ops.swapaxes(x, 0, 1))
         return self.part("answer", p, state, ctx)
 
 

@@ -76,7 +76,13 @@ class Plans(InputBuffers):
 
     def _record(self) -> Recording:
         step = self._step
-        return record(step.loss_fn, step.params, self.bound, step.recipe, step.model_state, step.seed)
+        given = (step.loss_fn, step.params, self.bound, step.recipe, step.model_state, step.seed)
+        return record(*given, unrolls=self._unrolls)
+
+    @property
+    def _unrolls(self) -> bool:
+        """Whether loops are written out: on a GPU, which has no kernel for them."""
+        return self._mirror is not None
 
     @cached_property
     def _recorded(self) -> tuple[IRGraph, dict[int, Array]]:
@@ -103,7 +109,8 @@ class Plans(InputBuffers):
     def _look(self, when: str) -> None:
         """The same up to the loss of the first micro-batch, in a fifth of the time; raises ArraysChanged too."""
         step = self._step
-        again = record_loss(step.loss_fn, step.params, self.bound, step.recipe, step.model_state, step.seed)
+        given = (step.loss_fn, step.params, self.bound, step.recipe, step.model_state, step.seed)
+        again = record_loss(*given, unrolls=self._unrolls)
         hold_alike(self.recording, again)
         require_equal("loss_fn", self._loss_graph, loss_graph(again, len(again.tape)), again, when, arrays=False)
 
@@ -285,5 +292,7 @@ class Executable:
 
 
 def refused(bound: BoundPlan, fault: Fault) -> DgrrError:
-    """The error that a kernel's status stands for."""
+    """The error that a kernel's status stands for, in a loop with the number of the step."""
+    if fault.inside is not None:
+        return fault.inside.error()
     return lowering.refused(fault.op.refusal, [bound.value(x) for x in fault.op.inputs], fault.status - 1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ...base.arrays import Array, Arrays
 from ...tape import AnyVar
 from ...tape.graph.node import Node
+from ...tape.loops.scan_loop import ScanLoop
 from ...tape.transforms.symbolic_tape import SymbolicTape
 from ...tape.values.dtypes import FLOATS
 from ...tape.values.spec import Spec
@@ -22,6 +24,24 @@ from ..optim.state_ops import FLOAT64, STATE_OPS
 from ..step.recipe import Recipe
 from .attributes import canonical
 from .graph import IRGraph, IRNode, Role, Value
+from .loops import SCAN
+
+
+def body_graph(loop: ScanLoop, results: Iterable[str]) -> IRGraph:
+    """The graph of one step of a loop: its inputs and outputs are named as a loop's are."""
+    body = loop.body
+    kinds = {"carry": body.carry, "xs": body.xs, "around": body.closed}
+    names = {id: f"{kind} {i}" for kind, ids in kinds.items() for i, id in enumerate(ids)}
+    builder = Builder(len(body.tape))
+
+    def leaf(node: Node) -> None:
+        if node.id in names:
+            spec = node.value.spec
+            builder.declare(Value(node.id, spec.shape, spec.dtype, Role.INPUT, names[node.id]))
+
+    outputs = {f"carry {i}": id for i, id in enumerate(body.after)} | {key: loop.made(key) for key in results}
+    builder.nodes_of(islice(body.tape, max(body.size, *[id + 1 for id in outputs.values()])), leaf)
+    return builder.graph("body", outputs)
 
 
 class Builder:
@@ -158,6 +178,32 @@ class Builder:
         inputs = tuple([None if x is None else next(given) for x in node.inputs])
         attrs = {key: canonical(value) for key, value in node.attrs.items()}
         self.nodes.append(IRNode(len(self.nodes), node.op.name, inputs, (id,), attrs))
+
+    def loop(self, loop: ScanLoop, results: Mapping[str, int]) -> None:
+        """The node that makes results of a loop, by their keys."""
+        inputs = tuple([x.id for x in loop.inputs])
+        attrs = {
+            "body": str(body_graph(loop, results)),
+            "length": loop.length,
+            "reverse": loop.reverse,
+            "results": tuple(results),
+        }
+        self.nodes.append(IRNode(len(self.nodes), SCAN, inputs, tuple(results.values()), attrs))
+
+    def nodes_of(self, nodes: Iterable[Node], leaf: Callable[[Node], None]) -> None:
+        """Enter the nodes of a tape; ``leaf`` enters those that no op makes."""
+        listed = list(nodes)
+        for node in listed:
+            spec = node.value.spec
+            if node.op is None:
+                leaf(node)
+                continue
+            self.declare(Value(node.id, spec.shape, spec.dtype, Role.STATIC, node.name or ""))
+            if isinstance(node.loop, ScanLoop):
+                if node.loop.first == node.id:
+                    self.loop(node.loop, {key: id for key, id in node.loop.results.items() if id < len(listed)})
+            else:
+                self.add(node, node.id, node.parents)
 
     def _clipped(self, gradients: Mapping[int, int], recipe: Recipe) -> dict[int, int]:
         clipped = dict(gradients)

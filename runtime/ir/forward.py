@@ -22,9 +22,14 @@ class ForwardRecording(Recorded):
     """What it returns, with the id of a value in place of each Var."""
 
 
-def record_forward(function: Forward, params: Arrays, example: Any, model_state: Arrays, seed: int) -> ForwardRecording:
-    """Run a function on values that have only shapes. Raises what it raises; TapeError if it reads a value."""
-    tape, steps = SymbolicTape(), list[AnyVar]()
+def record_forward(
+    function: Forward, params: Arrays, example: Any, model_state: Arrays, seed: int, *, unrolls: bool = False
+) -> ForwardRecording:
+    """Run a function on values that have only shapes; ``unrolls`` writes loops out.
+
+    Raises what the function raises; TapeError if it reads a value.
+    """
+    tape, steps = SymbolicTape(unrolls=unrolls), list[AnyVar]()
     p, state = (
         {name: tape.symbol(Spec(a.shape, a.dtype), name) for name, a in arrays.items()}
         for arrays in (params, model_state)

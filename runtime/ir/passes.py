@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from ..optim.state_ops import STATE_OPS
 from .graph import IRGraph, IRNode, Role
+from .loops import SCAN, with_results
 
 
 def eliminate_dead_code(graph: IRGraph) -> IRGraph:
@@ -12,8 +13,9 @@ def eliminate_dead_code(graph: IRGraph) -> IRGraph:
     kept: list[IRNode] = []
     for node in reversed(graph.nodes):
         if not node.outputs or live.intersection(node.outputs):
-            live.update(node.reads, node.outputs)
-            kept.append(node)
+            needed = with_results(node, live) if node.op == SCAN else node
+            live.update(needed.reads, needed.outputs)
+            kept.append(needed)
     values = {
         id: value for id, value in graph.values.items() if id in live or value.role not in (Role.CONST, Role.STATIC)
     }

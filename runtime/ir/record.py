@@ -15,8 +15,9 @@ from ...base.arrays import Array, Arrays
 from ...tape import AnyVar, Context, Random
 from ...tape.graph.backward import DenseGrads
 from ...tape.graph.node import Node
+from ...tape.graph.symbol import Symbol
 from ...tape.record.op import OPS
-from ...tape.transforms.symbolic_tape import Symbol, SymbolicTape
+from ...tape.transforms.symbolic_tape import SymbolicTape
 from ...tape.values.dtypes import element_dtype, i64
 from ...tape.values.spec import Spec
 from ..step.accumulate import Accumulation
@@ -61,14 +62,21 @@ class Recording(Recorded):
 
 
 def record(
-    loss_fn: LossFn, params: Arrays, example: Any, recipe: Recipe, model_state: Arrays | None = None, seed: int = 0
+    loss_fn: LossFn,
+    params: Arrays,
+    example: Any,
+    recipe: Recipe,
+    model_state: Arrays | None = None,
+    seed: int = 0,
+    *,
+    unrolls: bool = False,
 ) -> Recording:
-    """Run ``loss_fn`` and its backward pass on values that have only shapes.
+    """Run ``loss_fn`` and its backward pass on values that have only shapes; ``unrolls`` writes loops out.
 
     Raises GradientError if the loss is no scalar Var or depends on no parameter; what the model raises;
     TapeError if the model reads a value.
     """
-    run = _Passes(loss_fn, params, example, model_state or {}, seed, recipe)
+    run = _Passes(loss_fn, params, example, model_state or {}, seed, recipe, unrolls=unrolls)
     sums, arrived = Accumulation[AnyVar](recipe.order, recipe.accumulate), list[dict[int, int]]()
     for micro in recipe.micro_batches(run.batch):
         loss, grads = run(micro)
@@ -136,10 +144,17 @@ def partial_name(what: str, number: int) -> str:
 
 
 def record_loss(
-    loss_fn: LossFn, params: Arrays, example: Any, recipe: Recipe, model_state: Arrays, seed: int
+    loss_fn: LossFn,
+    params: Arrays,
+    example: Any,
+    recipe: Recipe,
+    model_state: Arrays,
+    seed: int,
+    *,
+    unrolls: bool = False,
 ) -> Recorded:
     """`record` up to the loss of the first micro-batch, in a fifth of the time."""
-    run = _Passes(loss_fn, params, example, model_state, seed, recipe)
+    run = _Passes(loss_fn, params, example, model_state, seed, recipe, unrolls=unrolls)
     run.forward(recipe.micro_batches(run.batch)[0])
     return run.recorded()
 
@@ -178,10 +193,11 @@ class _Passes:
         seed: int,
         recipe: Recipe,
         first: int = 0,
+        unrolls: bool = False,
     ) -> None:
         frozen = recipe.frozen_of(params)
         self._hands_on = recipe.order == "chain"
-        self._tape = tape = SymbolicTape()
+        self._tape = tape = SymbolicTape(unrolls=unrolls)
         self.p = {
             name: tape.symbol(Spec(a.shape, a.dtype), name, requires_grad=name not in frozen)
             for name, a in params.items()
@@ -303,19 +319,15 @@ def begun(recording: Recorded, nodes: int | None = None) -> Builder:
     roles |= dict.fromkeys(recording.model_state.values(), Role.MODEL_STATE)
     if recording.step is not None:
         roles[recording.step] = Role.STATE
-    for node in islice(recording.tape, nodes):
-        _add(builder, node, roles.get(node.id, Role.CONST), recording.tape.held.get(node.id))
-    return builder
+    held = recording.tape.held
 
-
-def _add(builder: Builder, node: Node, role: Role, held: Array | None) -> None:
-    spec, name = node.value.spec, node.name or ""
-    if node.op is None:
-        if held is not None:
-            content = builder.held(node.id, held)
+    def leaf(node: Node) -> None:
+        spec, role = node.value.spec, roles.get(node.id, Role.CONST)
+        if node.id in held:
+            content = builder.held(node.id, held[node.id])
         else:
             content = "" if isinstance(node.value, Symbol) else builder.constant(node.id, node.value.array)
-        builder.declare(Value(node.id, spec.shape, spec.dtype, role, name, content))
-        return
-    builder.declare(Value(node.id, spec.shape, spec.dtype, Role.STATIC, name))
-    builder.add(node, node.id, node.parents)
+        builder.declare(Value(node.id, spec.shape, spec.dtype, role, node.name or "", content))
+
+    builder.nodes_of(islice(recording.tape, nodes), leaf)
+    return builder

@@ -13,6 +13,7 @@ from ..optim.state_ops import STATE_OPS
 from .attributes import is_attribute
 from .errors import IRError
 from .graph import IRGraph, IRNode, Role
+from .loops import SCAN, body_of, fault_of, inferred
 
 SWITCH = "DGRR_VERIFY_IR"
 """The environment variable that turns `checked` on: 1."""
@@ -91,6 +92,8 @@ def _attributes(node: IRNode) -> str | None:
         if not is_attribute(value):
             return f"attribute {name!r}: {value!r} is not in canonical form: record it through canonical()"
     given = tuple(node.attrs)
+    if node.op == SCAN:
+        return fault_of(node.attrs)
     if node.op in OPS:
         expected = OPS[node.op].signature.attributes
         if given == expected:
@@ -106,6 +109,8 @@ def _attributes(node: IRNode) -> str | None:
 
 def _inputs(node: IRNode) -> str | None:
     """As many inputs as the op takes, and none omitted that it needs."""
+    if node.op == SCAN:
+        return "no input of this op can be omitted" if None in node.inputs else None
     if node.op in OPS:
         signature = OPS[node.op].signature
         if len(node.inputs) != len(signature.inputs):
@@ -132,6 +137,9 @@ def _results(graph: IRGraph, node: IRNode) -> str | None:
 
 
 def _inferred(node: IRNode, specs: Sequence[Spec | None]) -> list[Spec]:
+    if node.op == SCAN:
+        verify(body_of(node))
+        return inferred(node, specs)
     if node.op in OPS:
         return [OPS[node.op].infer_spec(specs, node.attrs)]
     return STATE_OPS[node.op].infer([spec for spec in specs if spec is not None])

@@ -20,6 +20,7 @@ from ...tape.numerics.engine.threads import THREADS
 from ..ir.graph import Role
 from ..step.memory import line_aligned
 from .limits import limits
+from .loop import LoopFault, LoopPlan, loop_fault
 from .plan import BindingPlan, operand_strides
 from .program import LoweredOp
 
@@ -34,9 +35,10 @@ Kept = Sequence[tuple[Array, Array]]
 class Fault(DgrrError):  # noqa: N818
     """An op that reported a status other than 0."""
 
-    def __init__(self, op: LoweredOp, status: int) -> None:
+    def __init__(self, op: LoweredOp, status: int, inside: LoopFault | None = None) -> None:
+        """``inside`` says of a loop what failed in it."""
         super().__init__(f"{op.kernel.name} of node {op.source} reported the status {status}")
-        self.op, self.status = op, status
+        self.op, self.status, self.inside = op, status, inside
 
 
 class BoundPlan(Protocol):
@@ -87,6 +89,8 @@ class Bound:
     fault: Array
     shared: bool
     """Whether any call has more than one part."""
+    words: Sequence[Words]
+    """Those of every op."""
     kept: list[Any] = field(default_factory=list[Any])
     """What the table points to."""
 
@@ -164,7 +168,9 @@ class Bound:
 
     def last_fault(self) -> Fault:
         """What the op reported that ended a run early."""
-        return Fault(self.plan.program.ops[int(self.fault[1])], int(self.fault[0]))
+        status, i = int(self.fault[0]), int(self.fault[1])
+        op = self.plan.program.ops[i]
+        return Fault(op, status, loop_fault(op.words, self.words[i]) if isinstance(op.words, LoopPlan) else None)
 
     def __post_init__(self) -> None:
         self.rows_address, self.count = int(self.rows.ctypes.data), len(self.rows)
@@ -185,7 +191,7 @@ def bind(plan: BindingPlan, outside: Mapping[int, Array]) -> Bound:
     ops, program = plan.program.ops, plan.program
     base = {root: int(m.ctypes.data) for root, m in memory.items()}
     tables, rows = list[int](), np.empty((len(ops), machine.ROW), np.int64)
-    starts, kept = list[int](), list[Any]([arena, *outside.values()])
+    starts, every = list[int](), list[Words]()
     for i, op in enumerate(ops):
         starts.append(len(tables))
         tables += [base[program.root(v)] + program.layout(v).offset for v in op.table]
@@ -194,11 +200,11 @@ def bind(plan: BindingPlan, outside: Mapping[int, Array]) -> Bound:
     pointers = np.array(tables, np.int64)
     for i, op in enumerate(ops):
         words = op.words if isinstance(op.words, Words) else op.words.words(operand_strides(program, op))
-        kept.append(words)
+        every.append(words)
         table = int(pointers.ctypes.data) + 8 * starts[i]
         rows[i] = op.kernel.address(op.element), table, words.address, plan.parts[i]
-    kept.append(pointers)
-    return Bound(plan, memory, rows, np.zeros(2, np.int64), max(plan.parts, default=1) > 1, kept)
+    kept = [arena, *outside.values(), pointers]
+    return Bound(plan, memory, rows, np.zeros(2, np.int64), plan.shared, every, kept)
 
 
 def _missing(plan: BindingPlan) -> list[Task]:

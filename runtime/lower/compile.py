@@ -4,13 +4,17 @@ No pass changes a bit of any result, and each can be switched off by its name.
 """
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from functools import partial
 
 from ...base.arrays import Array
 from ...tape.errors import DomainError
 from ...tape.numerics.engine.kernel import Kernel
-from ..ir.graph import IRGraph
+from ..ir.graph import IRGraph, IRNode
+from ..ir.loops import body_of, inputs_of, step_outputs
 from ..ir.passes import eliminate_common_subexpressions, eliminate_dead_code
 from ..ir.verify import checked
+from .loop import LoopPlan, loop_plan
 from .lower import Lowering
 from .passes.chains import fuse_chains
 from .passes.cross_entropy import fuse_cross_entropy
@@ -62,12 +66,25 @@ def compile_graph(
     kernels: Mapping[Kernel, Kernel] | None = None,
 ) -> BindingPlan:
     """The plan of a graph; ``kernels`` puts other kernels in the place of some."""
-    checked(graph)
+    program = _lowered(checked(graph), constants, passes)
+    return plan(program.with_kernels(kernels or {}), in_place="in-place" in passes)
+
+
+def _lowered(graph: IRGraph, constants: Mapping[int, Array], passes: Collection[str]) -> Program:
+    """The program of a graph after all passes."""
     for name, graph_pass in GRAPH_PASSES.items():
         if name in passes:
             graph = checked(graph_pass(graph))
-    program = Lowering(graph, constants, aliases="aliases" in passes, strides="strides" in passes).run()
+    looped = partial(_looped, passes=passes)
+    program = Lowering(graph, constants, looped, aliases="aliases" in passes, strides="strides" in passes).run()
     for name, program_pass in PROGRAM_PASSES.items():
         if name in passes:
             program = program_pass(program)
-    return plan(program.with_kernels(kernels or {}), in_place="in-place" in passes)
+    return program
+
+
+def _looped(node: IRNode, passes: Collection[str]) -> LoopPlan:
+    """The plan of a loop: its body is a graph like others."""
+    body = body_of(node)
+    program = _lowered(replace(body, outputs=step_outputs(node)), {}, passes)
+    return loop_plan(node, program, inputs_of(body), in_place="in-place" in passes)

@@ -9,7 +9,7 @@ from ...tape.values.tables import PlainTable, Tabled
 from ..ir.graph import Role
 from ..step.memory import aligned
 from .arena import ArenaBlock, overlaps, place
-from .program import LoweredOp, Program
+from .program import LoweredOp, Program, RepeatedCalls
 
 HAND_OVER = 4
 """How many times cheaper a hand-over to helping threads is within a step than in an eager call."""
@@ -34,6 +34,12 @@ class BindingPlan(Tabled):
         """What all statics and scratch would take without sharing memory."""
         statics = sum(aligned(self.program.layout(root).nbytes) for root in self.slots)
         return statics + sum(block.nbytes for block in self.scratch.values())
+
+    @property
+    def shared(self) -> bool:
+        """Whether any call has more than one part, those that others make included."""
+        made = [op.words.shared for op in self.program.ops if isinstance(op.words, RepeatedCalls)]
+        return max(self.parts, default=1) > 1 or any(made)
 
     @property
     def blocks(self) -> list[ArenaBlock]:
@@ -81,7 +87,7 @@ class _Life:
 
 def plan(program: Program, *, in_place: bool) -> BindingPlan:
     """Split the ops into parts and give every static its memory. With ``in_place`` off no op overwrites an input."""
-    parts = tuple([parts_for(op.work * HAND_OVER) for op in program.ops])
+    parts = tuple([0 if isinstance(op.words, RepeatedCalls) else parts_for(op.work * HAND_OVER) for op in program.ops])
     lives = _lives(program, in_place=in_place)
     scratch = {i: n for i, op in enumerate(program.ops) if (n := _scratch(program, op, parts[i]))}
     wanted = [(life.owner, life.nbytes, life.first, life.last) for life in {id(v): v for v in lives.values()}.values()]

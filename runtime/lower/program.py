@@ -1,5 +1,6 @@
 """Programs: a step as a straight list of kernel calls over places in storage."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 from ...tape.numerics.engine.chain import Chain
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import Words
+from ...tape.numerics.sizes import Sizes
 from ...tape.record.lowering import StridedLayout
 from ...tape.values.tables import PlainTable, Tabled
 from ..ir.graph import IRGraph, Role
@@ -21,6 +23,37 @@ class StoragePlace:
 
     root: int
     layout: ArrayLayout
+
+
+class RepeatedCalls(ABC):
+    """Words of a call that makes others, with what these need: it has no parts, and they may have."""
+
+    @property
+    @abstractmethod
+    def versions(self) -> list[tuple[Kernel, np.dtype[Any]]]:
+        """The kernels that it calls, each with the element type that it is compiled for."""
+
+    @property
+    @abstractmethod
+    def shared(self) -> bool:
+        """Whether any call has more than one part."""
+
+    @property
+    @abstractmethod
+    def work(self) -> int:
+        """Arithmetic operations of all calls."""
+
+    @abstractmethod
+    def with_kernels(self, kernels: Mapping[Kernel, Kernel]) -> "RepeatedCalls":
+        """The same with other kernels in the place of some."""
+
+    @abstractmethod
+    def words(self, strides: tuple[Sizes, ...]) -> Words:
+        """The words of the kernel."""
+
+    @abstractmethod
+    def scratch(self, strides: tuple[Sizes, ...], parts: int) -> int:
+        """Bytes of memory that it needs to work in."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,19 +79,21 @@ class LoweredOp:
 
     def with_kernels(self, kernels: Mapping[Kernel, Kernel]) -> "LoweredOp":
         """The same call of another kernel, if it is in the place of this one."""
-        words = self.words.with_kernels(kernels) if isinstance(self.words, Chain) else self.words
+        words = self.words.with_kernels(kernels) if isinstance(self.words, Chain | RepeatedCalls) else self.words
         return replace(self, kernel=kernels.get(self.kernel, self.kernel), words=words)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The kernel, and those that it calls if it is a chain."""
+        """The kernel, and those that it calls."""
         return tuple([kernel for kernel, _ in self.versions])
 
     @property
     def versions(self) -> list[tuple[Kernel, np.dtype[Any]]]:
         """The same, each with the element type that it is compiled for."""
-        inner = [(link.kernel, link.element) for link in self.words.links] if isinstance(self.words, Chain) else []
-        return [(self.kernel, self.element), *inner]
+        own = (self.kernel, self.element)
+        if isinstance(self.words, Chain):
+            return [own, *[(link.kernel, link.element) for link in self.words.links]]
+        return [own, *self.words.versions] if isinstance(self.words, RepeatedCalls) else [own]
 
     @property
     def table(self) -> tuple[int, ...]:

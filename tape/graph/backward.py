@@ -20,7 +20,7 @@ from ..values.tables import PlainTable, statistics
 from ..values.tensor import AnyTensor
 from ..values.unique import Unique
 from ..var.var import Var
-from .node import Node
+from .node import Loop, Node
 from .nonfinite import NonFiniteReport, first_gradient, require_finite_contribution
 
 G = TypeVar("G")
@@ -59,10 +59,21 @@ def sweep(
     add, last = OPS["add"], 0 if live is None else min(live, default=0)
     for id in range(start, last - 1, -1):
         node, g = nodes[id], cotangents[id]
+        loop: Loop | None = node.loop
+        if loop is not None and loop.first == id:
+            if hooked is not None and g is not None:
+                cotangents[id] = hooked(node, g)
+            for parent, total in loop.pull(cotangents, lift, live):
+                if check:
+                    require_finite_contribution(node, nodes[parent], total)
+                cotangents[parent] = total
+            continue
         if g is None:
             continue
         if hooked is not None:
             g = cotangents[id] = hooked(node, g)
+        if loop is not None:
+            continue
         if not node.requires_grad or node.op is None:
             continue
         for parent, contribution in node.pull(g, lifted(node, lift), lift(id), live):

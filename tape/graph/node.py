@@ -1,7 +1,7 @@
 """Nodes: what a tape is made of."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol
 
 from ..errors import GradientError, ShapeError
 from ..location import CodePosition, Location
@@ -12,6 +12,20 @@ from ..var.var import shape_of
 
 LEAF = "leaf"
 """The op name of nodes that no op made."""
+
+
+class Loop(Protocol):
+    """What has several results, each a node; the first of them passes on the gradients of all."""
+
+    name: str
+    first: int
+    """The id of the first result."""
+
+    def pull(
+        self, cotangents: Sequence[Any], lift: Callable[[int], Any], live: Collection[int] | None
+    ) -> list[tuple[int, Any]]:
+        """What the cotangents of parents become: ``(parent id, cotangent)``, with what they were before."""
+        ...
 
 
 class Node(Unique):
@@ -25,6 +39,9 @@ class Node(Unique):
     instead = "it is a row of its tape; take its value: node.value"
 
     __slots__ = ("attrs", "id", "inputs", "name", "needs", "op", "parents", "place", "requires_grad", "scope", "value")
+
+    loop: Any = None
+    """The `Loop` of which the node is one of several results."""
 
     def __init__(
         self,
@@ -100,3 +117,16 @@ class Node(Unique):
             f"{value.dtype} of shape {value.sizes}, got {contribution.dtype} of shape "
             f"{shape_of(contribution)}; mend the op's vjp"
         )
+
+
+class ResultNode(Node):
+    """One of the results of a loop, which is its op: the attribute ``result`` says which."""
+
+    __slots__ = ("loop",)
+
+    def pull(
+        self, g: Any, inputs: Sequence[Any], output: Any, live: Collection[int] | None = None
+    ) -> list[tuple[int, Any]]:
+        """What this result alone passes on."""
+        loop: Loop = self.loop
+        return loop.pull([*[None] * self.id, g], inputs.__getitem__, live)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,14 +13,9 @@ from ..ops import OPS, reshape
 from ..tape import Tape
 from ..values.pytree import Nest, beside, leaves, mapped
 from ..values.tensor import AnyTensor
-from ..var.var import AnyVar, Var, shape_of
+from ..var.var import AnyVar, is_var, shape_of
 
 Function = Callable[..., Any]
-
-
-def is_var(x: Any) -> TypeGuard[AnyVar]:
-    """``isinstance(x, Var)`` in words that type checkers can follow from Any."""
-    return isinstance(x, Var)
 
 
 def name_of(f: Function) -> str:

@@ -6,13 +6,15 @@ backward pass (``create_graph=True``) holds the very ops that an eager one compu
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ...base.arrays import Array
 from ..errors import TapeError
-from ..location import CodePosition, Location, caller
+from ..graph.symbol import CAPTURE, Symbol, Why
+from ..location import CodePosition
+from ..loops.scan_loop import ScanLoop
 from ..record.op import Op
 from ..tape import Tape
 from ..values.spec import Spec
@@ -20,54 +22,13 @@ from ..values.tensor import AnyTensor
 from ..var.var import AnyVar
 
 
-class Why(NamedTuple):
-    """What messages say of a value that is not known: who records, and what to do instead."""
-
-    call: str
-    recording: str
-    instead: str
-
-
-CAPTURE = Why("capture", "the step is being recorded: a captured step holds ops, not values", "run the step eagerly")
-VMAP = Why(
-    "vmap", "the function is being recorded: it is recorded once for all members", "call it for each member in turn"
-)
-
-
-class Symbol(AnyTensor):
-    """A value that is not known yet."""
-
-    __slots__ = ("_why",)
-
-    def __init__(self, spec: Spec, why: Why = CAPTURE) -> None:
-        self.spec, self._why = spec, why
-
-    @property
-    def array(self) -> NoReturn:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
-        """There is none: raises TapeError."""
-        place, why = caller(), self._why
-        where = "" if place is None else f"; it was read at {Location.of(place)}"
-        raise TapeError(
-            f"{why.call}: the value of a {self.spec.dtype} tensor of shape {self.spec.shape} was read while "
-            f"{why.recording}, so Python cannot branch on them; "
-            f"use ops (ops.where, comparisons, slicing), or {why.instead}{where}"
-        )
-
-    def __len__(self) -> int:
-        if not self.sizes:
-            raise TypeError("len() of a value without axes")
-        return self.sizes[0]
-
-    def __repr__(self) -> str:
-        return f"Symbol({self.spec.dtype}, {self.spec.shape})"
-
-
 class SymbolicTape(Tape[Any]):
     """A tape on which ops are recorded and not computed."""
 
-    def __init__(self, why: Why = CAPTURE) -> None:
+    def __init__(self, why: Why = CAPTURE, *, unrolls: bool = False) -> None:
+        """``unrolls`` says whether loops are written out, every step with nodes of its own."""
         super().__init__()
-        self._why = why
+        self._why, self.unrolls = why, unrolls
         self.sources: dict[int, Array] = {}
         """The arrays that constants were copied from, by the ids of these."""
         self.held: dict[int, Array] = {}
@@ -107,3 +68,7 @@ class SymbolicTape(Tape[Any]):
 
     def _result(self, op: Op, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
         return Symbol(op.infer_spec([None if v is None else v.spec for v in values], attrs), self._why)
+
+    def run_of(self, loop: ScanLoop) -> Any:
+        """What is known of a loop that does not run."""
+        return loop.inferred(self._why)

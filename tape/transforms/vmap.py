@@ -9,15 +9,16 @@ from typing import Any
 
 from ..errors import DTypeError, GradientError, ShapeError
 from ..graph.node import Node
+from ..graph.symbol import VMAP
 from ..ops import broadcast_to, permute
 from ..values.pytree import Nest, beside, leaves, mapped
 from ..values.shape import normal_axis
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
-from ..var.var import shape_of
+from ..var.var import is_var, shape_of
 from .batching import Members, apply
-from .recorded_call import Function, is_var, name_of
-from .symbolic_tape import VMAP, SymbolicTape
+from .recorded_call import Function, name_of
+from .symbolic_tape import SymbolicTape
 
 Axes = int | None | Sequence[Any]
 """One axis for all, or one for each argument; None for what all examples share."""
@@ -44,7 +45,7 @@ def vmap(f: Function, in_axes: Axes = 0, out_axes: int = 0) -> Function:
         axes = _axes_of(args, in_axes)
         given = mapped(lambda path, x: _Given.of(path, x, axes[path]), args)
         size = _size(given)
-        tape = SymbolicTape(VMAP)
+        tape = SymbolicTape(VMAP, unrolls=True)
         inputs = mapped(lambda _, x: tape.symbol(x.example, None), given)
         out = f(*inputs)
         for path, x in leaves(out):

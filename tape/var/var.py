@@ -9,7 +9,7 @@ whose axes might be any.
 # What the op table returns is typed by each method's own signature.
 # mypy: disable-error-code="no-any-return"
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, TypeVarTuple, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeGuard, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 
@@ -366,3 +366,8 @@ Gradual = Var[D, *tuple[Any, ...]]
 
 AnyVar = Var[Any, *tuple[Any, ...]]
 """A Var about which the type checker knows nothing; it fits everywhere, like Any."""
+
+
+def is_var(x: Any) -> TypeGuard[AnyVar]:
+    """``isinstance(x, Var)`` in words that type checkers can follow from Any."""
+    return isinstance(x, Var)

@@ -28,6 +28,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["record"],
         ["graph", "ops"],
         ["inspect"],
+        ["loops"],
         ["tape"],
         ["nn", "transforms"],
     ],
@@ -67,7 +68,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["reference", "rounding"],
     ],
     "tape/ops": [
-        ["elementwise", "indices", "planar"],
+        ["elementwise", "indices", "loops", "planar"],
         ["shape"],
         ["random", "reduce", "sorting"],
         ["conv", "linear", "losses", "norm", "pooling"],
@@ -196,6 +197,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["attributes"],
         ["formats"],
         ["graph"],
+        ["loops"],
         ["builder", "difference", "passes", "step_tape", "verify"],
         ["record"],
         ["forward"],
@@ -204,6 +206,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["arena", "array_layout", "limits"],
         ["program"],
         ["lower", "passes", "plan"],
+        ["loop"],
         ["bind", "compile"],
     ],
     "trace": [

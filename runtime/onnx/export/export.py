@@ -63,7 +63,7 @@ def export(
     package = onnx("onnx.export")
 
     def recorded(example: Any) -> Any:
-        recording = record_forward(model_forward(model), params, example, state or {}, seed=0)
+        recording = record_forward(model_forward(model), params, example, state or {}, seed=0, unrolls=True)
         graph = Graph(package)
         names = _written(graph, recording, {**params, **(state or {})})
         return _model(package, graph, recording, names)

@@ -156,12 +156,20 @@ def _run_shared(row, parts, control):
 
 
 @njit(inline="always")
-def _run_rows(rows, count, control, fault):
-    """Every row in order, up to the first that fails: 0, or 1 with its status and index at the address ``fault``."""
+def run_rows(rows, count, control, fault):
+    """Every row in order, up to the first that fails: 0, or 1 with its status and index at the address ``fault``.
+
+    A row of no parts runs others, and is given the control block for them in the place of its part.
+    """
     for i in range(count):
         row = rows + 8 * ROW * i
         parts = word(row, PARTS)
-        status = _run_part(row, 0, 1) if parts == 1 else _run_shared(row, parts, control)
+        if parts == 1:
+            status = _run_part(row, 0, 1)
+        elif parts == 0:
+            status = _run_part(row, control, 0)
+        else:
+            status = _run_shared(row, parts, control)
         if status != 0:
             put_word(fault, 0, status)
             put_word(fault, 1, i)
@@ -171,7 +179,7 @@ def _run_rows(rows, count, control, fault):
 
 def _run(rows, count, control, fault):
     outer = enter_environment()
-    failed = _run_rows(rows, count, control, fault.ctypes.data)
+    failed = run_rows(rows, count, control, fault.ctypes.data)
     leave_environment(outer)
     return failed
 
@@ -206,7 +214,7 @@ def _run_fed(rows, count, control, fault, feeds, kind, batch):
         feed = feeds + 8 * FEED * k
         move(word(feed, BUFFER), word(address_of(batch[k]) + DATA_FIELD, 0), word(feed, NBYTES))
     outer = enter_environment()
-    failed = _run_rows(rows, count, control, fault)
+    failed = run_rows(rows, count, control, fault)
     leave_environment(outer)
     return failed
 
@@ -230,7 +238,7 @@ def _run_steps(rows, count, control, fault, sources, kept, steps):
     while done < steps:
         for source in sources:
             _gather(source, done)
-        if _run_rows(rows, count, control, fault.ctypes.data) != 0:
+        if run_rows(rows, count, control, fault.ctypes.data) != 0:
             break
         for value in kept:
             move(value[1] + done * value[2], value[0], value[2])

@@ -142,14 +142,15 @@ class _Loss:
         part = subject.parts[0]
         self._params = subject.plans.recording.params
         self._loss = part.graph.outputs["loss"]
-        needed = needed_nodes(part.graph, [self._loss])
-        cheap = affordable(part.graph, needed, subject.reference_work // (1 + 2 * len(self._params)))
-        nodes = [_widened(node) for node in needed]
+        nodes = needed_nodes(part.graph, [self._loss])
+        cheap = affordable(part.graph, nodes, subject.reference_work // (1 + 2 * len(self._params)))
         self._apply = _in_float64(by_references_of(cheap))
         self.by_kernels = f"; {len(nodes) - len(cheap)} of {len(nodes)} nodes by kernels" if nodes[len(cheap) :] else ""
         declared = {id: _float64(array) for id, array in subject.declared(part).items()}
         values = evaluate(nodes, declared, self._apply)
-        constant = [node for node in nodes if "slope" in OPS[node.op].excused]  # what is a constant to gradients
+        constant = [
+            node for node in nodes if node.op in OPS and "slope" in OPS[node.op].excused
+        ]  # what is a constant to gradients
         self._nodes = [node for node in nodes if node not in constant]
         self._declared = declared | {id: values[id] for node in constant for id in node.outputs}
         self.middle = self._evaluate({})
@@ -168,7 +169,7 @@ def _float64(array: Array) -> Array:
 
 
 def _in_float64(apply: Apply) -> Apply:
-    return lambda node, inputs: _float64(apply(node, inputs))
+    return lambda node, inputs: _float64(apply(_widened(node), inputs))
 
 
 def _widened(node: IRNode) -> IRNode:

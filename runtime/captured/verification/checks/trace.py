@@ -8,7 +8,7 @@ from .....base.arrays import Array
 from .....tape.numerics.engine import machine
 from .....tape.numerics.engine.threads import THREADS
 from .....tape.record.op import OPS
-from ....ir.graph import IRNode
+from ....ir.loops import SCAN
 from ....lower.bind import Bound
 from ....optim.state_ops import STATE_OPS
 from ..bits import difference, owner_of
@@ -55,14 +55,14 @@ def _require_values(part: Part, i: int, expected: dict[int, Array]) -> None:
     """The values of the graph that an op has just written have the bits of eager execution."""
     writes = written(part.program, part.program.ops[i])
     for node in part.program.graph.nodes:
-        if node.op in OPS and _lies_within(part, node, writes):
-            wrong = difference(expected[node.outputs[0]], part.bound.value(node.outputs[0]))
+        for id in node.outputs if node.op in OPS or node.op == SCAN else ():
+            wrong = difference(expected[id], part.bound.value(id)) if _lies_within(part, id, writes) else None
             if wrong is not None:
-                raise CheckError(f"{part.op_name(i)}: %{node.outputs[0]} of {part.node_name(node)}: {wrong}")
+                raise CheckError(f"{part.op_name(i)}: %{id} of {part.node_name(node)}: {wrong}")
 
 
-def _lies_within(part: Part, node: IRNode, writes: Sequence[Extent]) -> bool:
-    root, begin, end = extent(part.program, node.outputs[0])
+def _lies_within(part: Part, id: int, writes: Sequence[Extent]) -> bool:
+    root, begin, end = extent(part.program, id)
     return any(root == r and b <= begin and end <= e for r, b, e in writes)
 
 

@@ -1,6 +1,6 @@
-"""Recurrent layers: a cell along a sequence, in several layers and both directions, unrolled on the tape."""
+"""Recurrent layers: a cell along a sequence, in several layers and both directions."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, cast
 
@@ -27,6 +27,15 @@ SMALLER = Beside(
 )
 
 
+LONG = 16
+"""Places from which on a sequence is one loop, on the tape and captured: a few places are easier to look at."""
+
+Rows = tuple[AnyVar, Memory]
+"""What each place is given: its input, and the masks of the parts of the state, if there are any."""
+After = Callable[[Memory, Rows], tuple[Memory, AnyVar]]
+"""The state after a place, and h."""
+
+
 def along(x: AnyVar, axis: int) -> list[AnyVar]:
     """The slices along an axis, by halving: their gradients come back in n log n steps, not n²."""
     n = tuple(x.shape)[axis]
@@ -34,6 +43,30 @@ def along(x: AnyVar, axis: int) -> list[AnyVar]:
         return [ops.getitem(x, (*(slice(None),) * axis, 0))]
     half = n // 2
     return along(ops.narrow(x, 0, half, axis), axis) + along(ops.narrow(x, half, n - half, axis), axis)
+
+
+def _written_out(after: After, state: Memory, given: Rows, axis: int, reverse: bool) -> tuple[AnyVar, Memory]:
+    """h at each place along an axis, and the state at the end: every place has nodes of its own."""
+    (x, masks), found = given, dict[int, AnyVar]()
+    rows, kept = along(x, axis), list(zip(*[along(mask, axis) for mask in masks], strict=True))
+    places = range(len(rows))
+    for t in reversed(places) if reverse else places:
+        state, found[t] = after(state, (rows[t], kept[t] if kept else ()))
+    return ops.stack([found[t] for t in places], axis), state
+
+
+def _looped(after: After, state: Memory, given: Rows, axis: int, reverse: bool) -> tuple[AnyVar, Memory]:
+    """The same as one loop, with the same bits."""
+    x, masks = given
+    rows = _first(x, axis), tuple([_first(mask, axis) for mask in masks])
+    end, found = ops.scan(after, state, rows, reverse=reverse)
+    return _first(found, axis), end
+
+
+def _first(x: AnyVar, axis: int) -> AnyVar:
+    """``x`` with an axis in the place of the first, and the first in its place."""
+    made: AnyVar = x if axis == 0 else ops.swapaxes(x, 0, axis)
+    return made
 
 
 def _placed(value: Any, x: AnyVar) -> AnyVar:
@@ -108,7 +141,7 @@ class Recurrent(Stepped, kinds={"num_layers": SIZE, "dropout": PROBABILITY}):
         if len(x.shape) == 2:
             return self._of_one(p, x, ctx, state, mask, return_state)
         time = int(self.batch_first)
-        batch, kept = tuple(x.shape)[1 - time], None if mask is None else self._along_mask(x, mask, time)
+        batch, kept = tuple(x.shape)[1 - time], () if mask is None else self._along_mask(x, mask)
         starts, ends = self._starts(x, batch, state), list[Memory]()
         for number in range(self.num_layers):
             if number:
@@ -133,30 +166,28 @@ class Recurrent(Stepped, kinds={"num_layers": SIZE, "dropout": PROBABILITY}):
             return y
         return y, ends[:, 0] if self.unit.kept == 1 else tuple([end[:, 0] for end in ends])
 
-    def _run(
-        self, p: Params, x: AnyVar, ending: str, state: Memory, kept: list[Memory] | None, time: int
-    ) -> tuple[AnyVar, Memory]:
+    def _run(self, p: Params, x: AnyVar, ending: str, state: Memory, kept: Memory, time: int) -> tuple[AnyVar, Memory]:
         """One layer in one direction: h at each place, and the state at the end."""
         bias_ih, bias_hh = (parameter(p, self, f"bias_{of}{ending}") if self.bias else None for of in ("ih", "hh"))
-        inputs = along(projected(x, parameter(p, self, f"weight_ih{ending}"), bias_ih), time)
-        weight, step, found = parameter(p, self, f"weight_hh{ending}"), self.unit.step, dict[int, AnyVar]()
+        inputs = projected(x, parameter(p, self, f"weight_ih{ending}"), bias_ih)
+        weight, step = parameter(p, self, f"weight_hh{ending}"), self.unit.step
         narrow = parameter(p, self, f"weight_hr{ending}") if self.sizes[0] != self.hidden_size else None
-        places = range(len(inputs))
-        for t in reversed(places) if ending.endswith("_reverse") else places:
-            new = step(inputs[t], state, weight, bias_hh)
-            new = new if narrow is None else (projected(new[0], narrow, None), *new[1:])
-            state = new if kept is None else tuple(map(ops.where, kept[t], new, state))
-            found[t] = state[0]
-        return ops.stack([found[t] for t in places], time), state
 
-    def _along_mask(self, x: AnyVar, mask: Any, time: int) -> list[Memory]:
-        """The mask of each place, repeated for all elements of each part of the state."""
+        def after(state: Memory, given: tuple[AnyVar, Memory]) -> tuple[Memory, AnyVar]:
+            row, mask = given
+            new = step(row, state, weight, bias_hh)
+            new = new if narrow is None else (projected(new[0], narrow, None), *new[1:])
+            state = tuple(map(ops.where, mask, new, state)) if mask else new
+            return state, state[0]
+
+        loop = _looped if tuple(x.shape)[time] >= LONG else _written_out
+        return loop(after, state, (inputs, kept), time, ending.endswith("_reverse"))
+
+    def _along_mask(self, x: AnyVar, mask: Any) -> Memory:
+        """The mask, repeated for all elements of each part of the state."""
         held = _placed(mask, x)
-        repeated = {
-            n: along(ops.broadcast_to(held[:, :, None], (*tuple(held.shape), n)), time)
-            for n in dict.fromkeys(self.sizes)
-        }
-        return list(zip(*[repeated[n] for n in self.sizes], strict=True))
+        repeated = {n: ops.broadcast_to(held[:, :, None], (*tuple(held.shape), n)) for n in dict.fromkeys(self.sizes)}
+        return tuple([repeated[n] for n in self.sizes])
 
     def _starts(self, x: AnyVar, batch: int, state: Any) -> list[Memory]:
         """The state before the first place, of each layer and direction."""
@@ -192,8 +223,8 @@ class RNN(Recurrent, kinds={"nonlinearity": either("tanh", "relu")}):
 
     A ``bidirectional`` layer also runs from the end, with weights of its own, and gives both states side by side.
     ``dropout`` acts between layers in training. Where a mask is false the state keeps still, so sequences of unequal
-    length end with the state of their last place. The capture unrolls the sequence: its plan grows with n, the kernels
-    do not.
+    length end with the state of their last place. From 16 places on a sequence is one `dgrr.tape.ops.scan`, with the
+    same bits: neither the tape nor a captured step's plan grow with it.
 
     Source: Elman (1990), Finding structure in time; torch.nn.RNN, whose names, layouts and defaults these are.
     Shapes: x (n, batch, input_size) -> (n, batch, D hidden_size), D 2 if ``bidirectional``, else 1; ``state``

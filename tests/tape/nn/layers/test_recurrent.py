@@ -1,5 +1,6 @@
-"""Recurrent layers: where masked the state keeps still, captured is eager, and plans grow with the sequence alone."""
+"""Recurrent layers: where masked the state keeps still, captured is eager, and long sequences are loops."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from dgrr.runtime import Adam, CapturedStep, EagerStep
 from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import Context, DomainError, DTypeError, Random, ShapeError, Tape, nn, ops
+from dgrr.tape.nn.layers.sequences import recurrent
 
 Array = npt.NDArray[Any]
 KINDS = (nn.RNN, nn.GRU, nn.LSTM)
@@ -117,10 +119,58 @@ def test_captured_steps_are_eager_ones_to_the_bit(kind: Any) -> None:
         assert eager.digest() == captured.digest()
 
 
-def test_a_capture_grows_with_the_sequence_and_its_kernels_do_not() -> None:
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize(
+    "layer",
+    [
+        nn.RNN(3, 2),
+        nn.GRU(3, 2, 2, bidirectional=True),
+        nn.LSTM(3, 5, 2, bidirectional=True, proj_size=2),
+    ],
+)
+def test_a_long_sequence_is_a_loop_with_the_bits_that_it_has_written_out(
+    layer: Any, masked: bool, batch_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer, rng = replace(layer, batch_first=batch_first), np.random.default_rng(0)
+    axes = (1, 0) if batch_first else (0, 1)
+    x, mask = rng.standard_normal((17, 3, 3)), np.arange(17)[:, None] < np.array([17, 6, 1])
+
+    def found(long: int) -> tuple[int, list[bytes]]:
+        monkeypatch.setattr(recurrent, "LONG", long)
+        tape = Tape[Any]()
+        p, given = tape.params(layer.init(0)), tape.leaf(x.transpose(*axes, 2).astype(np.float32))
+        held = tape.const(mask.transpose(axes)) if masked else None
+        y, state = layer(p, given, mask=held, return_state=True)
+        ends = state if isinstance(state, tuple) else (state,)
+        loss = ops.reduce_sum(ops.square(y))
+        for end in ends:
+            loss = loss + ops.reduce_sum(ops.square(end))
+        grads = tape.backward_scalar(loss)
+        arrays = [each.numpy() for each in (y, *ends)] + [grads[each].numpy() for each in (*p.values(), given)]
+        return len(tape), [np.ascontiguousarray(a).tobytes() for a in arrays]
+
+    (few, looped), (many, written_out) = found(17), found(18)
+    assert few < many / 5 and looped == written_out
+
+
+def test_a_capture_of_a_long_sequence_does_not_grow_with_it() -> None:
+    layer = nn.LSTM(4, 2)
+    calls, nodes = [], []
+    for n in (16, 64):
+        tape = Tape[Any]()
+        layer(tape.params(layer.init(0)), tape.const(np.zeros((n, 3, 4), np.float32)))
+        step = CapturedStep(loss_of(layer, masked=False), layer.init(0), Recipe(Adam(0.1)))
+        step((np.zeros((n, 3, 4), np.float32), np.ones((n, 3), np.bool_)))
+        nodes.append(len(tape))
+        calls.append(len(step.plan.program.ops))
+    assert nodes[0] == nodes[1] and calls[0] == calls[1]
+
+
+def test_a_capture_of_a_short_sequence_grows_with_it_and_its_kernels_do_not() -> None:
     layer = nn.LSTM(4, 2)
     params, nodes, calls, arenas, kernels = layer.init(0), [], [], [], []
-    for n in (8, 16, 32):
+    for n in (3, 6, 12):
         x, tape = np.zeros((n, 3, 4), np.float32), Tape[Any]()
         layer(tape.params(params), tape.const(x))
         step = CapturedStep(loss_of(layer, masked=False), params, Recipe(Adam(0.1)))

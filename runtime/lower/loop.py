@@ -1,0 +1,234 @@
+"""Loops in plans: the plan of a body, and where its values lie in the arrays of the loop.
+
+The calls of the body are there once. A row of an array that is cut or stacked lies where its array has it, so nothing
+is copied but the parts of the state that a step cannot write where it reads them.
+"""
+
+from collections.abc import Iterator, Mapping
+from ctypes import c_char
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...base.arrays import Array
+from ...base.errors import DgrrError
+from ...tape.numerics.basic.copy import copy, copy_words
+from ...tape.numerics.engine import machine
+from ...tape.numerics.engine.kernel import Kernel
+from ...tape.numerics.engine.launch import Words
+from ...tape.numerics.prepared.loop import LoopCopy, LoopPointer, LoopWords
+from ...tape.numerics.sizes import Sizes
+from ...tape.record import lowering
+from ..ir.graph import IRNode
+from ..ir.loops import places_of
+from ..step.memory import aligned
+from .array_layout import ArrayLayout
+from .lower import COPY_ELEMENTS
+from .plan import BindingPlan, operand_strides, plan
+from .program import LoweredOp, Program, RepeatedCalls, StoragePlace
+
+
+@dataclass(frozen=True, eq=False)
+class LoopPlan(RepeatedCalls):
+    """A body that is run for rows ``places``, in their order; ``results`` are those of the loop, by their keys."""
+
+    body: BindingPlan
+    places: range
+    results: tuple[str, ...]
+    outputs: Mapping[str, int]
+    inputs: tuple[tuple[str, int], ...]
+
+    @property
+    def versions(self) -> list[tuple[Kernel, np.dtype[Any]]]:
+        """The kernels of the body, each with its element type."""
+        return [version for op in self.body.program.ops for version in op.versions]
+
+    @property
+    def work(self) -> int:
+        """Arithmetic operations of all steps."""
+        return len(self.places) * sum(op.work for op in self.body.program.ops)
+
+    @property
+    def shared(self) -> bool:
+        """Whether any call has more than one part."""
+        return self.body.shared
+
+    def with_kernels(self, kernels: Mapping[Kernel, Kernel]) -> "LoopPlan":
+        """The same loop with other kernels in the place of some."""
+        return replace(self, body=replace(self.body, program=self.body.program.with_kernels(kernels)))
+
+    def scratch(self, strides: tuple[Sizes, ...], parts: int) -> int:
+        """Bytes of the body's arena, and of parts of the state that are no result."""
+        return self._states[-1] + 1
+
+    def words(self, strides: tuple[Sizes, ...]) -> Words:
+        """The words of the loop; compiles the kernels of the body or loads them from disk."""
+        program, pointed, starts, inner = self.body.program, list[LoopPointer](), list[int](), list[Words]()
+        for i, op in enumerate(program.ops):
+            starts.append(len(pointed))
+            pointed += [self._pointer(v) for v in op.table]
+            if i in self.body.scratch:
+                pointed.append(LoopPointer(self._arena, self.body.scratch[i].offset))
+        pointers, rows = np.zeros(len(pointed), np.int64), np.empty((len(program.ops), machine.ROW), np.int64)
+        for i, op in enumerate(program.ops):
+            words = op.words if isinstance(op.words, Words) else op.words.words(operand_strides(program, op))
+            table = int(pointers.ctypes.data) + 8 * starts[i]
+            rows[i] = op.kernel.address(op.element), table, words.address, self.body.parts[i]
+            inner.append(words)
+        return LoopWords(self.places, rows, pointers, pointed, self._before(), list(self._after()), inner)
+
+    # ------------------------------------------------------------------ where values lie
+
+    @property
+    def _arena(self) -> int:
+        """The place of the memory to work in among the arrays of the loop."""
+        return len(self.results) + len(self.inputs)
+
+    @cached_property
+    def _carried(self) -> list[int]:
+        """The parts of the state before a step, by their ids in the body."""
+        return [id for kind, id in self.inputs if kind == "carry"]
+
+    @cached_property
+    def _states(self) -> list[int]:
+        """Where in the memory to work in each part of the state begins, and where the last ends."""
+        sizes = [aligned(self.body.program.layout(id).nbytes) for id in self._carried]
+        return list(accumulate(sizes, initial=aligned(self.body.arena_bytes)))
+
+    def _state(self, i: int) -> LoopPointer:
+        """Where a part of the state lies: in the result, if it is one."""
+        key = f"carry {i}"
+        return (
+            LoopPointer(self.results.index(key), 0)
+            if key in self.results
+            else LoopPointer(self._arena, self._states[i])
+        )
+
+    @cached_property
+    def _homes(self) -> dict[int, LoopPointer]:
+        """Where roots lie that are no values of the body alone."""
+        program, homes = self.body.program, dict[int, LoopPointer]()
+        for place, (kind, id) in enumerate(self.inputs, len(self.results)):
+            homes[id] = LoopPointer(place, 0, program.layout(id).nbytes if kind == "xs" else 0)
+        homes |= {id: self._state(i) for i, id in enumerate(self._carried)}
+        for place, key in enumerate(self.results):
+            if not key.startswith("carry "):
+                homes[program.root(self.outputs[key])] = LoopPointer(place, 0, program.layout(self.outputs[key]).nbytes)
+        homes |= {self._after_step(i): self._state(i) for i in range(len(self._carried)) if self._in_place(i)}
+        return homes
+
+    def _pointer(self, value: int) -> LoopPointer:
+        """Where a value of the body lies."""
+        place = self.body.program.places[value]
+        if place.root in self._homes:
+            home = self._homes[place.root]
+            return home._replace(offset=home.offset + place.layout.offset)
+        return LoopPointer(self._arena, self.body.slots[place.root].offset + place.layout.offset)
+
+    # ------------------------------------------------------------------ the state
+
+    def _after_step(self, i: int) -> int:
+        """The root of a part of the state after a step."""
+        return self.body.program.root(self.outputs[f"carry {i}"])
+
+    def _in_place(self, i: int) -> bool:
+        """Whether a part of the state is written where it was: no one reads it after that, or while it is written."""
+        program, before, after = self.body.program, self._carried[i], self._after_step(i)
+        reads = [k for k, op in enumerate(program.ops) if any(program.root(v) == before for v in op.inputs)]
+        written = min(k for k, op in enumerate(program.ops) if any(program.root(v) == after for v in op.outputs))
+        if max(reads, default=-1) != written:
+            return max(reads, default=-1) < written
+        op = program.ops[written]
+        positions = [k for k, v in enumerate(op.inputs) if program.root(v) == before]
+        return len(positions) == 1 and positions[0] in op.aliases and op.inputs[positions[0]] == before
+
+    def _before(self) -> list[LoopCopy]:
+        """The first state, to where the steps have it."""
+        return [
+            LoopCopy(self._state(i), LoopPointer(len(self.results) + i, 0), self.body.program.layout(id).nbytes)
+            for i, id in enumerate(self._carried)
+        ]
+
+    def _after(self) -> Iterator[LoopCopy]:
+        """The state after a step, to where the next one reads it."""
+        for i, id in enumerate(self._carried):
+            if not self._in_place(i):
+                value = self.outputs[f"carry {i}"]
+                yield LoopCopy(self._state(i), self._pointer(value), self.body.program.layout(id).nbytes)
+
+
+def loop_plan(node: IRNode, program: Program, inputs: list[tuple[str, int]], *, in_place: bool) -> LoopPlan:
+    """The plan of a loop whose body was lowered."""
+    program = _with_own_outputs(program)
+    results: tuple[str, ...] = node.attrs["results"]
+    body = plan(program, in_place=in_place)
+    return LoopPlan(body, places_of(node), results, program.graph.outputs, tuple(inputs))
+
+
+def _with_own_outputs(program: Program) -> Program:
+    """The program with every output in storage of its own: what is given to the body, or stored already, is copied.
+
+    Of what is given that is done first, so that a step may overwrite it.
+    """
+    taken, outputs, places = set[int](), dict[str, int](), dict(program.places)
+    first, last = list[LoweredOp](), list[LoweredOp]()
+    free = max(places, default=-1) + 1
+    for name, value in program.graph.outputs.items():
+        place = places[value]
+        whole = place.layout.is_dense and place.layout.nbytes == program.layout(place.root).nbytes
+        if whole and program.is_static(place.root) and place.root not in taken:
+            taken.add(place.root)
+            outputs[name] = value
+            continue
+        made = ArrayLayout.dense(place.layout.shape, place.layout.dtype)
+        places[free], places[free + 1] = StoragePlace(free, made), place
+        (last if program.is_static(place.root) else first).append(_copied(free, free + 1, place.layout))
+        outputs[name], free = free, free + 2
+    graph = replace(program.graph, outputs=outputs)
+    return replace(program, graph=graph, places=places, ops=(*first, *program.ops, *last))
+
+
+def _copied(out: int, value: int, layout: ArrayLayout) -> LoweredOp:
+    words = copy_words(layout.shape, layout.strides, layout.dtype.itemsize)
+    return LoweredOp(copy, COPY_ELEMENTS[layout.dtype.itemsize], (out,), (value,), words, prod(layout.shape), 0)
+
+
+@dataclass(frozen=True)
+class LoopFault:
+    """What ended a loop early: an op of its body, or a loop in it, and in which of how many steps."""
+
+    op: LoweredOp
+    status: int
+    inputs: list[Array]
+    step: int
+    steps: int
+    inside: "LoopFault | None"
+
+    def error(self) -> DgrrError:
+        """The error that the status stands for."""
+        refusal = self.op.refusal
+        inner = self.inside.error() if self.inside else lowering.refused(refusal, self.inputs, self.status - 1)
+        return type(inner)(f"scan: step {self.step} of {self.steps}: {inner}")
+
+
+def loop_fault(loop: LoopPlan, words: Words) -> LoopFault:
+    """What ended the last run of a loop early."""
+    assert isinstance(words, LoopWords), "a loop's words are these"
+    status, row, step = words.failed
+    program = loop.body.program
+    op, inner = program.ops[row], words.inner[row]
+    start = sum(len(o.table) + (k in loop.body.scratch) for k, o in enumerate(program.ops[:row])) + len(op.outputs)
+    layouts = [replace(program.layout(v), offset=0) for v in op.inputs]
+    inputs = [_array_at(int(words.pointers[start + k]), layout) for k, layout in enumerate(layouts)]
+    inside = loop_fault(op.words, inner) if isinstance(op.words, LoopPlan) else None
+    return LoopFault(op, status, inputs, step, len(loop.places), inside)
+
+
+def _array_at(address: int, layout: ArrayLayout) -> Array:
+    """A copy of what a kernel that takes arrays in row-major order was given."""
+    memory: Any = (c_char * max(1, layout.nbytes)).from_address(address)
+    return layout.array(np.frombuffer(memory, np.uint8)).copy()

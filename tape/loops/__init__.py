@@ -1,0 +1,1 @@
+"""Loops that are one call on a tape: their bodies, how they run, and their gradients."""

@@ -37,7 +37,8 @@ class Keep:
             costs about a second step.
         values: how many bytes of elements are kept of the first and of the last step beside those that ``record``
             keeps: of gradients, and then of what stands after the step.
-        state_every: after how many steps the whole state is digested; None: each step up to 1 MiB of state, else 16.
+        state_every: after how many steps the whole state is digested; None: each step up to 1 MiB of state, else 16;
+            each step too where digests alone are kept of a run of another framework.
         keyframe_every: after how many steps the trace also has the whole state, from which `dgrr.trace.at` rebuilds the
             steps behind it; fewer make that quicker, and the trace larger. Rounded up to a multiple of ``state_every``.
             A ``timedelta`` says after how much time instead.

@@ -226,11 +226,15 @@ FLOORS: dict[str, list[list[str]]] = {
         ["losses", "ops", "policy", "settings"],
         ["tensors"],
         ["result", "steps"],
-        ["causes", "search"],
+        ["causes", "read_state", "search"],
         ["words"],
         ["compare"],
         ["computed"],
         ["bisect_model", "with_model"],
+    ],
+    "trace/frameworks": [
+        ["laws", "run", "shared"],
+        ["jax_steps", "pytorch", "recompute"],
     ],
     "trace/golden": [
         ["marker", "claims", "errors", "names", "settings", "sidecar"],

@@ -18,7 +18,7 @@ from .search import first_divergent
 from .settings import differing, environment_of, header_of, rule_of
 from .steps import Pair, StepDifference
 from .tensors import TensorDifference
-from .words import counted, notes, sentence
+from .words import counted, notes, sentence, update_sentence
 
 _PROVEN = (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL)
 
@@ -224,6 +224,14 @@ class _Comparing:
         op = first_op_of(self.pair, step)
         cause = step_cause(self.pair, found, op, self.environment, self.told)
         text = sentence(self.pair, step, cause, found, op)
+        made = (
+            update_sentence(self.pair, step, op.node.name) if cause is Cause.UPDATE and found.forward and op else None
+        )
+        if made is not None:
+            named, text = made
+            result = self._diverged(cause, text, step=named, tensors=found.forward)
+            result.settings = found.told
+            return result
         result = self._diverged(cause, text, step=step, tensors=found.forward + found.after)
         result.op, result.settings = op, found.told
         result.notes += notes(self.pair, step, cause, found, op)

@@ -5,7 +5,8 @@ from types import TracebackType
 from typing import Self
 from warnings import warn
 
-from ....base.completed_step import CompletedStep, StepTape
+from ....base.arrays import Array
+from ....base.completed_step import CompletedStep, DigestedTape, StepTape
 from ....base.errors import DomainError
 from ....base.keep import Keep
 from ....base.run import Run
@@ -176,15 +177,22 @@ class TraceRecorder:
             self.event("differs", found.note)
             warn(found.told(self.path), RepeatedStepWarning, stacklevel=3)
 
-    def record_tape(self, tape: StepTape) -> None:
+    def record_tape(self, tape: StepTape | DigestedTape) -> None:
         """Record the digests of every value and gradient of the last step, which was handed over without its tape.
 
         Raises:
             TraceWriteError: the file cannot be written.
         """
-        values = tuple([tensor_digest(self._algorithm, array) for array in tape.values])
-        grads = tuple([None if array is None else tensor_digest(self._algorithm, array) for array in tape.grads])
-        self._schedule.spend(self._writer.ops(tape.nodes, values, grads))
+        made = tape if isinstance(tape, DigestedTape) else self._digested(tape)
+        self._schedule.spend(self._writer.ops(made.nodes, tuple(made.values), tuple(made.grads)))
+
+    def _digested(self, tape: StepTape) -> DigestedTape:
+        grads = [None if grad is None else self.digest(grad) for grad in tape.grads]
+        return DigestedTape(tape.nodes, [self.digest(value) for value in tape.values], grads)
+
+    def digest(self, array: Array) -> bytes:
+        """The digest of an array in this trace."""
+        return tensor_digest(self._algorithm, array)
 
     def _keep_values(self, done: CompletedStep) -> None:
         """Write elements of the last step recorded, as far as the budget goes."""

@@ -7,19 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from ...base.arrays import Array
-from ...base.completed_step import CompletedStep
-from ...base.errors import DomainError, DTypeError
-from ...base.keep import Mode
-from ...base.packages import package
-from ...base.run import RuleGroup, Run
-from ..v2.format.constants import FOREIGN_NUMERICS
-from ..v2.write.recorder import TraceRecorder
-from .pytorch_arrays import array
-from .pytorch_layers import LayerTape
-from .pytorch_optimizer import TorchOptimizer
-from .run import RecordedRun
-from .shared import Framework, TraceTarget, begin, leaves, named_arrays
+from ....base.arrays import Array
+from ....base.completed_step import CompletedStep
+from ....base.errors import DomainError, DTypeError
+from ....base.keep import Mode
+from ....base.packages import package
+from ....base.run import RuleGroup, Run
+from ....tape.location import CodePosition
+from ...v2.format.constants import FOREIGN_NUMERICS
+from ...v2.write.recorder import TraceRecorder
+from ..run import RecordedRun
+from ..shared import Framework, TraceTarget, begin, leaves, named_arrays
+from .arrays import array
+from .layer_tape import LayerTape
+from .torch_modules import TorchModules
+from .torch_optimizer import TorchOptimizer
 
 
 def record_torch(
@@ -74,18 +76,18 @@ def record_torch(
     torch = package("record_torch", "torch")
     _check("model", model, torch.nn.Module, "torch.nn.Module")
     _check("optimizer", optimizer, torch.optim.Optimizer, "torch.optim.Optimizer")
-    params = dict(model.named_parameters())
-    _check_params(torch, params)
-    reader = TorchOptimizer(torch, optimizer, params)
-    framework = Framework("torch", torch.__version__, _settings(torch, params), reader.groups, reader.counts)
-    begins = _state(model, params, reader, 0)
+    modules = TorchModules(model)
+    _check_params(torch, modules.params)
+    reader = TorchOptimizer(torch, optimizer, modules.params)
+    framework = Framework("torch", torch.__version__, _settings(torch, modules.params), reader.groups, reader.counts)
+    begins = _state(modules, reader, 0)
     run = Run(
         **begins,
         rules=[RuleGroup(reader.rule, tuple(reader.hyper()))],
         numerics=FOREIGN_NUMERICS,
         seed=torch.initial_seed() % 2**64 if seed is None else seed,
     )
-    return TorchRun(torch, model, optimizer, reader, begin("record_torch", trace, run, framework, record))
+    return TorchRun(torch, model, modules, optimizer, reader, begin("record_torch", trace, run, framework, record))
 
 
 @dataclass(slots=True, eq=False)
@@ -108,14 +110,23 @@ class TorchRun(RecordedRun):
     readable; where a loss or a gradient was not finite it is sealed.
     """
 
-    def __init__(self, torch: Any, model: Any, optimizer: Any, reader: TorchOptimizer, recorder: TraceRecorder) -> None:
+    def __init__(
+        self,
+        torch: Any,
+        model: Any,
+        modules: TorchModules,
+        optimizer: Any,
+        reader: TorchOptimizer,
+        recorder: TraceRecorder,
+    ) -> None:
         super().__init__(recorder)
         self._handed = list[_Handed]()
         self._calls = list[dict[str, Array]]()
         self._first: Array | None = None
-        self._torch, self._model, self._reader = torch, model, reader
-        self._params = dict(model.named_parameters())
-        self._layers = LayerTape(torch, model, self._params)
+        self._stepped: CodePosition | None = None
+        self._torch, self._modules, self._reader = torch, modules, reader
+        self._params = modules.params
+        self._layers = LayerTape(torch, modules, recorder.digest)
         self._hooks = [
             model.register_forward_pre_hook(self._called, with_kwargs=True),
             optimizer.register_step_pre_hook(self._before),
@@ -148,6 +159,7 @@ class TorchRun(RecordedRun):
             loss.register_hook(handed.spend)
         self._handed.append(handed)
         self._calls = []
+        self._layers.loss(loss)
         return loss
 
     def _detach(self) -> None:
@@ -168,6 +180,7 @@ class TorchRun(RecordedRun):
 
     def _before(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
         """Look for the loss before the update, and note that of a closure."""
+        self._stepped = self._layers.user()
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
         if closure is None:
             self._require_loss()
@@ -195,13 +208,15 @@ class TorchRun(RecordedRun):
         self._require_loss()
         step, losses = self.steps, [handed.loss for handed in self._handed]
         losses = losses if self._first is None else [self._first]
-        grads = {name: param.grad for name, param in self._params.items() if param.grad is not None}
+        kept = {name: param.grad for name, param in self._params.items() if param.grad is not None}
+        grads = {name: array(grad) for name, grad in kept.items() if name in self._reader.updated}
+        self._layers.consumed(grads, self._stepped)
         done = CompletedStep(
             step=step,
             loss=reduce(np.add, losses),
             hyper=self._reader.hyper(),
-            grads={name: array(grad) for name, grad in grads.items() if name in self._reader.updated},
-            **_state(self._model, self._params, self._reader, step + 1),
+            grads=grads,
+            **_state(self._modules, self._reader, step + 1),
             batch=self._batch(),
             micro_batches=len(losses),
             tape=self._layers.taken() if self._layers.noting else None,
@@ -244,12 +259,12 @@ def _check_params(torch: Any, params: Mapping[str, Any]) -> None:
             )
 
 
-def _state(model: Any, params: Mapping[str, Any], reader: TorchOptimizer, steps: int) -> dict[str, Any]:
+def _state(modules: TorchModules, reader: TorchOptimizer, steps: int) -> dict[str, Any]:
     """Params, state of the optimizer and of the model after so many steps of the trace."""
     return {
-        "params": {name: array(param) for name, param in params.items()},
+        "params": {name: array(param) for name, param in modules.params.items()},
         "state": reader.state(steps),
-        "model_state": {name: array(buffer) for name, buffer in model.named_buffers()},
+        "model_state": {name: array(buffer) for name, buffer in modules.buffers.items()},
     }
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...base.arrays import Array
+from ....base.arrays import Array
 
 
 def array(tensor: Any) -> Array:

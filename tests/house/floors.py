@@ -11,7 +11,7 @@ FLOORS: dict[str, list[list[str]]] = {
     "base": [
         ["arrays", "computing", "crc32", "errors", "interruption", "kernel_cache", "packages", "printed", "system"],
         ["notes"],
-        ["atomic_file", "completed_step", "diagnosis", "keep", "pytorch_names", "run", "ulp"],
+        ["atomic_file", "called_op", "completed_step", "diagnosis", "keep", "pytorch_names", "run", "ulp"],
     ],
     "screen": [
         ["showing"],
@@ -223,7 +223,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "trace/cli/commands": [["looking", "making", "proving"]],
     "trace/comparing": [
-        ["losses", "ops", "policy", "settings"],
+        ["calls", "losses", "ops", "policy", "settings"],
         ["tensors"],
         ["result", "steps"],
         ["causes", "read_state", "search"],
@@ -277,7 +277,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["constants", "limits"],
         ["digest", "frame", "schema"],
         ["header", "json_marks"],
-        ["layout", "nodes", "notes", "schema_json"],
+        ["documents", "layout", "schema_json"],
         ["fields"],
         ["frame_type"],
         ["step"],

@@ -11,6 +11,9 @@ from ..v2.errors import NotRecordedError
 from ..v2.read.reader import StepView, TraceReader
 from .arguments import UsageError
 
+_LAST = 8
+"""Calls of ops that are shown of a step that has no end."""
+
 
 def trace_lines(trace: TraceReader) -> list[str]:
     """Header, schema and events."""
@@ -31,7 +34,16 @@ def trace_lines(trace: TraceReader) -> list[str]:
     for steps, noted in trace.noted():
         told = {"notes": noted.notes, "host": noted.host, "time": noted.time}
         lines += [f"  after {steps} steps, {name}: {as_text(value)}" for name, value in told.items()]
-    return lines
+    return lines + _unfinished(trace)
+
+
+def _unfinished(trace: TraceReader) -> list[str]:
+    """The last calls of ops of a step at which a run has ended, if it has and they are recorded."""
+    calls = () if trace.sealed else trace.calls(len(trace))
+    if not calls:
+        return []
+    last = [f"    {'at work: ' if call.raised else ''}{call.name}, {call.where}" for call in calls[-_LAST:]]
+    return [f"  step {len(trace)} has no end; the last of its {len(calls)} calls of ops:", *last]
 
 
 def trace_dict(trace: TraceReader) -> dict[str, Any]:
@@ -61,6 +73,7 @@ def trace_dict(trace: TraceReader) -> dict[str, Any]:
         "keyframes": trace.keyframes,
         "events": [{"steps": steps, "kind": event.kind, "text": event.text} for steps, event in trace.events()],
         "noted": [{"steps": steps, **asdict(noted)} for steps, noted in trace.noted()],
+        "unfinished_calls": () if trace.sealed else trace.calls(len(trace)),
     }
 
 
@@ -94,6 +107,7 @@ def step_lines(trace: TraceReader, view: StepView) -> list[str]:
         lines.append(f"  gradient {name}: {digest.hex()}" + (f" ({ends[0]} to {ends[1]})" if ends else ""))
     lines += [f"  state {name}: {digest.hex()}" for name, digest in view.state_digests.items()]
     lines += [f"  op {line}" for line in _op_lines(view)]
+    lines += [f"  call #{i} {call.name}({call.options}), {call.where}" for i, call in enumerate(view.calls())]
     lines.append(f"  state root {view.root.hex() if view.root else 'not recorded at this step'}")
     lines.append(f"  link {view.link.hex()}")
     return lines
@@ -117,6 +131,7 @@ def step_dict(view: StepView) -> dict[str, Any]:
         },
         "state": view.state_digests,
         "ops": _ops(view),
+        "calls": view.calls(),
         "root": view.root,
         "link": view.link,
         **view.shown(),

@@ -5,6 +5,7 @@ from typing import Any
 from ..v2.format.constants import TensorRole
 from ..v2.format.schema import CLIPPING, Schema, TensorSpec
 from ..v2.read.reader import TraceReader
+from .calls.call_difference import CallDifference, first_call
 from .ops import LEAF, OpDifference, first_op, graph_difference, same_but_for_seed
 from .result import Cause
 from .settings import SOURCES, Differing
@@ -52,6 +53,12 @@ def first_op_of(pair: Pair, step: int) -> OpDifference | None:
     if a is None or b is None:
         return None
     return first_op(a, b) if pair.one_digest else graph_difference(a.nodes, b.nodes)
+
+
+def first_call_of(pair: Pair, step: int) -> CallDifference | None:
+    """The first call of an op inside a step that differs; None if all agree or one trace has none of them."""
+    both = pair.calls(step)
+    return None if both is None else first_call(*both)
 
 
 def step_cause(

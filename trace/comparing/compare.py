@@ -10,7 +10,7 @@ from ..v2.errors import InvalidTraceError
 from ..v2.read.op_digests import OpDigests
 from ..v2.read.reader import TraceLike, TraceReader, reading
 from ..v2.verdict import Verdict
-from .causes import first_op_of, schema_cause, step_cause
+from .causes import first_call_of, first_op_of, schema_cause, step_cause
 from .losses import loss_curves
 from .policy import Policy, PolicyLike
 from .result import Cause, Comparison
@@ -234,6 +234,9 @@ class _Comparing:
             return result
         result = self._diverged(cause, text, step=step, tensors=found.forward + found.after)
         result.op, result.settings = op, found.told
+        result.call = first_call_of(self.pair, step)
+        if result.call is not None:
+            result.sentence += f"; earliest {result.call.short}"
         result.notes += notes(self.pair, step, cause, found, op)
         return result
 

@@ -11,6 +11,7 @@ from ...screen.showing import characters
 from ..json_value import Plain
 from ..v2.read.op_digests import OpDigests
 from ..v2.verdict import Verdict
+from .calls.call_difference import CallDifference
 from .losses import LossCurves
 from .ops import OpDifference
 from .settings import Differing, table
@@ -55,6 +56,7 @@ class Comparison(Plain, Printed):
         sentence: the answer in one sentence.
         tensors: what differs at that step, in order of execution.
         op: the first op that differs, where the digests of ops are recorded.
+        call: the first call of an op inside that step that differs, where calls are recorded.
         settings: what the runs were told, by key, where it differs.
         environment: where they ran, by key, where it differs.
         losses: both losses, if they part.
@@ -69,7 +71,7 @@ class Comparison(Plain, Printed):
     """
 
     _keys: ClassVar = (
-        *("a", "b", "same", "verdict", "cause", "step", "sentence", "notes", "op", "tensors", "losses"),
+        *("a", "b", "same", "verdict", "cause", "step", "sentence", "notes", "op", "call", "tensors", "losses"),
         *("settings", "environment", "uncomputed"),
     )
 
@@ -81,6 +83,7 @@ class Comparison(Plain, Printed):
     step: int | None = None
     tensors: list[TensorDifference] = field(default_factory=list[TensorDifference])
     op: OpDifference | None = None
+    call: CallDifference | None = None
     settings: Differing = field(default_factory=Differing)
     environment: Differing = field(default_factory=Differing)
     losses: LossCurves | None = None
@@ -107,7 +110,8 @@ class Comparison(Plain, Printed):
     def _lines(self, levels: str) -> list[str]:
         head = [*_wrapped(f"{self.word}: {self.sentence}", ""), f"  a: {self.a}", f"  b: {self.b}"]
         head += [line for note in self.notes for line in _wrapped(note, "  ")]
-        for line in [] if self.op is None else self.op.lines():
+        named = [each for each in (self.call, self.op) if each is not None]
+        for line in [line for each in named for line in each.lines()]:
             head += _wrapped(line.strip(), "  " if line.startswith(" ") else "")
         losses = [] if self.losses is None else self.losses.lines(self.step, levels)
         room = LINES - len(head) - len(losses) - _least(self.settings) - _least(self.environment)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...base.arrays import Array
+from ...base.called_op import CalledOp
 from ..v2.errors import NotRecordedError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import dtype_name
@@ -84,6 +85,11 @@ class Pair:
     def ops(self, k: int) -> tuple[OpDigests | None, OpDigests | None]:
         """The digests of everything that step k computed, in both; None where they are not recorded."""
         return self.a.ops(k), self.b.ops(k - self.first)
+
+    def calls(self, k: int) -> tuple[tuple[CalledOp, ...], tuple[CalledOp, ...]] | None:
+        """Every call of an op inside step k, in both; None where they are not recorded, or digested otherwise."""
+        a, b = self.a.calls(k), self.b.calls(k - self.first)
+        return (a, b) if a and b and self.one_digest else None
 
     def step(self, k: int) -> StepDifference:
         """What differs in step k."""

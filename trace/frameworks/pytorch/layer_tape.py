@@ -9,10 +9,10 @@ import numpy as np
 from ....base.arrays import Array, Arrays
 from ....base.completed_step import CODE, CONSUMED, DigestedTape, TapeNode
 from ....tape.graph.node import LEAF
-from ....tape.location import CodePosition, Location
+from ....tape.location import CodePosition
 from ..shared import leaves
 from .arrays import array
-from .module_call import CodeBetween, Frames, ModuleCall, before, behind, lines, until
+from .module_call import CodeBetween, Frames, ModuleCall, before, behind, lines, shown, until
 from .torch_modules import TorchModules, class_name
 
 _Identity: TypeAlias = tuple[Any, int]
@@ -60,6 +60,7 @@ class LayerTape:
         self._noted, self._arrivals = dict[_Identity, _Noted](), list[Any]()
         self._inside: ModuleCall | None = None
         self._lossed: CodePosition | None = None
+        self._labels = dict[Any, tuple[str, str]]()
 
     def clear(self) -> None:
         """Forget what was noted, and begin the tape of another step."""
@@ -102,6 +103,23 @@ class LayerTape:
         """The user's line at work."""
         return self._frames.user()
 
+    def is_backward(self) -> bool:
+        """Whether a backward pass is running, within which checkpointed layers run again."""
+        running: int = self._torch._C._current_graph_task_id()
+        return running != -1
+
+    def at_work(self) -> tuple[str, str]:
+        """The layer that is at work, and the user's line; in the backward pass those of the forward pass."""
+        if not self.is_backward():
+            return "" if self._inside is None else self._inside.scope, shown(self._frames.user())
+        scope, place = self._labels.get(self._torch._C._current_autograd_node(), ("", ""))
+        return scope, shown(self._frames.user()) if self._torch.is_grad_enabled() else place  # forward once more
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether no module is at work."""
+        return self._inside is None
+
     # ------------------------------------------------------------------ calls
 
     def _is_at_work(self) -> bool:
@@ -109,7 +127,7 @@ class LayerTape:
 
     def _enterer(self, scope: str) -> Callable[..., None]:
         def enter(module: Any, args: Any, kwargs: Any) -> None:
-            if self._is_at_work() and not self._is_backward():
+            if self._is_at_work() and not self.is_backward():
                 self._enter(scope, module, [t for _, t in leaves((args, kwargs)) if self._is_tensor(t)])
 
         return enter
@@ -119,17 +137,12 @@ class LayerTape:
             if not self._is_at_work():
                 return
             made = [(path, t) for path, t in leaves(output) if self._is_tensor(t)]
-            if self._is_backward():
+            if self.is_backward():
                 self._recomputed(scope, module, made)
             else:
                 self._leave(module, made)
 
         return leave
-
-    def _is_backward(self) -> bool:
-        """Whether a backward pass is running, within which checkpointed layers run again."""
-        running: int = self._torch._C._current_graph_task_id()
-        return running != -1
 
     def _enter(self, scope: str, module: Any, taken: Iterable[Any]) -> None:
         if not self._nodes:
@@ -178,7 +191,7 @@ class LayerTape:
         module = call.module
         own = {self._leaf(each) for each in (*module.parameters(), *module.buffers())}
         attrs = ", ".join(filter(None, [module.extra_repr(), path and f"output={path}"]))
-        said = {"attrs": attrs, "scope": call.scope, "place": _shown(self._frames.user())}
+        said = {"attrs": attrs, "scope": call.scope, "place": shown(self._frames.user())}
         parents = tuple(sorted(own | call.taken))
         self._append(tensor, f"torch.{class_name(module)}", made=call, parents=parents, **said)
 
@@ -188,8 +201,8 @@ class LayerTape:
         nodes = zip(self._nodes, self._values, strict=True)
         before = {value for node, value in nodes if (node.scope, node.op) == (scope, op)}
         for _, tensor in made:
-            if before and self._digest(array(tensor)) not in before:
-                said = {"attrs": module.extra_repr(), "scope": scope, "place": _shown(self._frames.user())}
+            if before and self._digest(array(tensor, copy=False)) not in before:
+                said = {"attrs": module.extra_repr(), "scope": scope, "place": shown(self._frames.user())}
                 self._append(tensor, f"recomputed {op}", **said)
 
     # ------------------------------------------------------------------ values
@@ -229,20 +242,30 @@ class LayerTape:
         return self._append(tensor, CODE, made=made, parents=tuple(sorted(parents)), **said)
 
     def _append(self, tensor: Any, op: str, *, made: ModuleCall | None = None, **more: Any) -> int:
-        value, index = array(tensor), len(self._nodes)
+        value, index = array(tensor, copy=False), len(self._nodes)
         self._nodes.append(TapeNode(op, value.dtype.name, value.shape, **more))
         self._values.append(self._digest(value))
         self._grads.append(None)
         self._noted[self._identity(tensor)] = _Noted(tensor._version, index, made)
+        self._label(tensor, self._nodes[index])
         if tensor.requires_grad:
             self._arrivals.append(tensor.register_hook(self._arrival(index)))
         return index
+
+    def _label(self, tensor: Any, node: TapeNode) -> None:
+        """Say of what autograd does between this value and those before it whose it is."""
+        ahead = [tensor.grad_fn]
+        while ahead:
+            maker = ahead.pop()
+            if maker is not None and maker not in self._labels:
+                self._labels[maker] = node.scope, node.place
+                ahead += [each for each, _ in maker.next_functions]
 
     def _arrival(self, index: int) -> Callable[[Any], None]:
         """What a gradient is handed to when it arrives: it may be changed in place later, as by clipping."""
 
         def arrive(grad: Any) -> None:
-            known, arrived = self._grads[index], self._digest(array(grad))
+            known, arrived = self._grads[index], self._digest(array(grad, copy=False))
             self._grads[index] = arrived if known is None else self._digest(_joined((known, arrived)))
 
         return arrive
@@ -280,7 +303,3 @@ class _Itself:
 def _joined(digests: Iterable[bytes]) -> Array:
     """Digests as one value."""
     return np.frombuffer(b"".join(digests), np.uint8)
-
-
-def _shown(place: CodePosition | None) -> str:
-    return "" if place is None else str(Location.of(place))

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -61,6 +62,20 @@ class Frames:
     def user(self) -> CodePosition | None:
         """The first line that is neither this package's nor installed beside PyTorch."""
         return _first(self._elsewhere)
+
+
+def is_inside(file: str) -> bool:
+    """Whether the code that is at work was called from a file whose path ends so."""
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and not frame.f_code.co_filename.endswith(file):
+        frame = frame.f_back
+    return frame is not None
+
+
+@lru_cache(maxsize=1 << 14)
+def shown(place: CodePosition | None) -> str:
+    """A line as a trace has it: ``gpt.py:28: return x * base``; empty if there is none."""
+    return "" if place is None else str(Location.of(place))
 
 
 def _first(passed: tuple[str, ...]) -> CodePosition | None:

@@ -8,11 +8,11 @@ from typing import Any, Final, TypeAlias
 from ....base.completed_step import TapeNode
 from ....base.errors import DomainError
 from .constants import METRICS_BYTES, VALIDATION_BYTES
+from .documents.nodes import decode_nodes, encode_nodes
 from .fields import BITS, F64, JSON, TEXT, U32, U64, Bounds, DigestField, Document, Field, Here, Texts, pairs, zero
 from .frame_type import FramePlace, FrameType
 from .layout import BodyExtent, FrameLayout
 from .limits import Limits
-from .nodes import decode_nodes, encode_nodes
 from .schema import check_names
 from .step import StepRecord
 

@@ -6,11 +6,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from ....base.arrays import Array
+from ....base.called_op import CalledOp
 from ....base.completed_step import TapeNode
 from ..errors import InvalidTraceError, NotRecordedError
 from ..format.digest import NUMPY_DTYPES, TensorDigest
 from ..format.frame_type import FrameType, R
-from ..format.frames import FRAMES
+from ..format.frames import CALLS, FRAMES
 from ..format.layout import BodyExtent
 from ..format.of_step import METRICS, OPS, VALIDATION, VALUES, Figures
 from ..format.step import StepRecord
@@ -57,6 +58,13 @@ class RecordedValues:
         if len(nodes) != len(record.values):
             raise InvalidTraceError(Verdict.CORRUPT, "an OPS frame names no NODES frame of its length", frame.offset)
         return OpDigests(nodes, record.values, record.grads)
+
+    def calls(self, step: int) -> tuple[CalledOp, ...]:
+        """The calls of ops of a step, in the order in which they ran; of the last time, where a run was resumed."""
+        found = list[CalledOp]()
+        for record in self._locator.before_step(step, CALLS):
+            found = [*found[: record.first], *record.calls]
+        return tuple(found)
 
     def metrics(self, step: int) -> Figures:
         """The metrics of a step by name; none where none are recorded."""

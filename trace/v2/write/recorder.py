@@ -6,14 +6,15 @@ from typing import Self
 from warnings import warn
 
 from ....base.arrays import Array
+from ....base.called_op import CalledOp
 from ....base.completed_step import CompletedStep, DigestedTape, StepTape
 from ....base.errors import DomainError
 from ....base.keep import Keep
 from ....base.run import Run
 from ..errors import RepeatedStepWarning
 from ..format.digest import Algorithm, raw, state_root, tensor_digest
-from ..format.frames import KEYFRAME, NOTES
-from ..format.notes import NotesRecord
+from ..format.documents.notes import NotesRecord
+from ..format.frames import CALLS, KEYFRAME, NOTES, CallsRecord, encode_front_of_calls
 from ..format.of_step import METRICS, VALIDATION, VALUES, encode_figures, encode_values
 from ..format.step import STEP, StepRecord, encode_step
 from .fronts import StepFronts
@@ -236,6 +237,16 @@ class TraceRecorder:
             TraceWriteError: the file cannot be written.
         """
         self._writer.note(NOTES, NOTES.front(self._layout).encode(notes=record))
+
+    def calls(self, first: int, calls: Sequence[CalledOp]) -> None:
+        """Write calls of ops of the step that runs, from its call ``first`` on, and hand them to the system at once.
+
+        Raises:
+            DomainError: more than 4 MiB in all.
+            TraceWriteError: the file cannot be written.
+        """
+        self._writer.note(CALLS, encode_front_of_calls(self._layout, CallsRecord(first, tuple(calls))))
+        self._writer.flush()
 
     def event(self, kind: str, text: str) -> None:
         """Write a note into the trace: a kind of `a-z0-9_-` and a text, 64 KiB in all.

@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Final, cast
 
-from ....base.errors import DomainError
-from .constants import NOTES_BYTES
-from .json_marks import check_marks
-from .limits import Limits
-from .schema import canonical_json
+from .....base.errors import DomainError
+from ..constants import NOTES_BYTES
+from ..json_marks import check_marks
+from ..limits import Limits
+from ..schema import canonical_json
 
 NOTES_TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 

@@ -274,7 +274,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["repair"],
     ],
     "trace/v2/format": [
-        ["constants", "limits"],
+        ["constants", "limits", "sketch"],
         ["digest", "frame", "schema"],
         ["header", "json_marks"],
         ["documents", "layout", "schema_json"],

@@ -63,6 +63,7 @@ def first_call_of(pair: Pair, step: int) -> CallDifference | None:
 
 def step_cause(
     pair: Pair,
+    step: int,
     found: StepDifference,
     op: OpDifference | None,
     environment: dict[str, tuple[Any, Any]],
@@ -82,7 +83,7 @@ def step_cause(
     elsewhere = _elsewhere(environment, told)
     if found.forward:
         if op is not None and op.node.op == LEAF and op.node.name in pair.a.schema.position:
-            return Cause.UPDATE
+            return Cause.START if step == 0 else Cause.UPDATE
         return Cause.ENVIRONMENT if elsewhere and op is not None and op.node.op != LEAF else Cause.GRADIENT
     if found.told:
         return Cause.RULE

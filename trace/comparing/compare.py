@@ -222,7 +222,7 @@ class _Comparing:
             text = f"the links of step {step} differ, but not what they link: one of the files is not what it says"
             return Comparison(self.a.path, self.b.path, Verdict.CHAIN, f"{text}; validate them")
         op = first_op_of(self.pair, step)
-        cause = step_cause(self.pair, found, op, self.environment, self.told)
+        cause = step_cause(self.pair, step, found, op, self.environment, self.told)
         text = sentence(self.pair, step, cause, found, op)
         made = (
             update_sentence(self.pair, step, op.node.name) if cause is Cause.UPDATE and found.forward and op else None
@@ -256,7 +256,13 @@ class _Comparing:
         undecided = sorted(pair.unknown - pair.known)
         if undecided or not pair.one_digest:
             return Comparison(self.a.path, self.b.path, Verdict.UNPROVEN, self._undecided(undecided))
-        return Comparison(self.a.path, self.b.path, Verdict.OK, f"equal {how}: {length} steps")
+        return Comparison(self.a.path, self.b.path, Verdict.OK, f"equal {how}: {length} steps{self._left_out()}")
+
+    def _left_out(self) -> str:
+        """What may differ and was not compared: it does not pass in silence."""
+        count = self.pair.skipped
+        what = f"{count} digest{'' if count == 1 else 's'} that differ{'s' if count == 1 else ''}"
+        return f"; not compared, as no values are recorded there: {what}" if count else ""
 
     def _undecided(self, names: list[str]) -> str:
         if not self.pair.one_digest:
@@ -285,7 +291,7 @@ class _Comparing:
 
     def _notes(self, result: Comparison) -> list[str]:
         notes = [*file_notes("a", self.a), *file_notes("b", self.b)]
-        if self.pair.skipped:
+        if self.pair.skipped and not result.same:
             notes.append(f"not recorded, so not compared: the values of {self.pair.skipped} tensors over all steps")
         if result.same and self.proven:
             notes.append("both files are proven from their first byte to their last")

@@ -13,6 +13,9 @@ from ...base.arrays import Array
 from ...base.errors import DomainError
 from ...base.ulp import same_bits, ulp_distances
 
+ROUGHLY = 1.6
+"""The factor within which a sketch says a distance."""
+
 GRAMMAR = "'bitwise', 'ulp=4' or 'rtol=1e-5,atol=1e-8'"
 
 
@@ -48,6 +51,20 @@ class Tolerance:
             x, y = a.astype(np.float64), b.astype(np.float64)
             close = np.isfinite(x) & np.isfinite(y) & (abs(x - y) <= (self.atol or 0) + (self.rtol or 0) * abs(x))
         return ~(same | close)
+
+    def allows(self, distance: float, norm: float, count: int) -> bool | None:
+        """Whether two tensors so far apart are within this as a whole, by their norms; None where norms say nothing.
+
+        If every element is, |a - b| <= atol + rtol * |a|, then ||a - b|| <= atol * sqrt(n) + rtol * ||a||; and far less
+        where differences are spread over all elements, as those of rounding are: the worst was about ten times the root
+        mean square. So an eighth of that is allowed, and `ROUGHLY` as much, since sketches say no more.
+
+        >>> Tolerance(rtol=1e-3).allows(1e-4, 1.0, 100), Tolerance(rtol=1e-3).allows(1e-3, 1.0, 100)
+        (True, False)
+        """
+        if self.bitwise or self.ulp is not None:
+            return None
+        return distance <= ROUGHLY / 8 * ((self.atol or 0) * math.sqrt(count) + (self.rtol or 0) * norm)
 
     def __str__(self) -> str:
         given = [("ulp", self.ulp), ("rtol", self.rtol), ("atol", self.atol)]
@@ -97,6 +114,11 @@ class Policy:
     def bitwise(self) -> bool:
         """Whether no bit of anything may differ."""
         return all(tolerance.bitwise for _, tolerance in self.patterns)
+
+    @property
+    def by_norm(self) -> bool:
+        """Whether sketches can decide it: something has a tolerance, and none is in ULP."""
+        return not self.bitwise and all(tolerance.ulp is None for _, tolerance in self.patterns)
 
     def __str__(self) -> str:
         if [pattern for pattern, _ in self.patterns] == ["*"]:

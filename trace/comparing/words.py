@@ -38,6 +38,8 @@ def _in_words(pair: Pair, step: int, cause: Cause, found: StepDifference, op: Op
     if cause is Cause.RULE:
         key, (x, y) = next(iter(found.told.items()))
         return f"it was told another {key}: {shown(x)} -> {shown(y)}"
+    if cause is Cause.START and op is not None and op.node.op == LEAF and found.forward:
+        return f"{op.node.name!r} starts from another value; from there it computes another {found.forward[0].title}"
     if cause is Cause.START:
         return f"it draws by another seed: {pair.a.header.seed} -> {pair.b.header.seed}"
     if cause is Cause.MODEL:

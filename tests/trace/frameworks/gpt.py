@@ -117,8 +117,8 @@ def train(
     wrapped: Callable[[Any], Any] = lambda model: model,
     options: dict[str, Any] | None = None,
     **made: Any,
-) -> None:
-    """Record a run, in which something may be made otherwise."""
+) -> Any:
+    """Record a run, in which something may be made otherwise, and give the model."""
     torch.manual_seed(made.get("seed", 0))
     model = wrapped(GPT(made))
     optimizer = adamw(model, made)
@@ -135,3 +135,4 @@ def train(
             nn.utils.clip_grad_norm_(model.parameters(), cast(float, made.get("clip", 0.1)))
             optimizer.step()
             scheduler.step()
+    return model

@@ -192,8 +192,8 @@ class LayerTape:
         own = {self._leaf(each) for each in (*module.parameters(), *module.buffers())}
         attrs = ", ".join(filter(None, [module.extra_repr(), path and f"output={path}"]))
         said = {"attrs": attrs, "scope": call.scope, "place": shown(self._frames.user())}
-        parents = tuple(sorted(own | call.taken))
-        self._append(tensor, f"torch.{class_name(module)}", made=call, parents=parents, **said)
+        inputs = tuple(sorted(own | call.taken))
+        self._append(tensor, f"torch.{class_name(module)}", made=call, parents=inputs, **said)
 
     def _recomputed(self, scope: str, module: Any, made: list[tuple[str, Any]]) -> None:
         """Hold what a layer gives in the backward pass against what it gave before; another value is a node."""

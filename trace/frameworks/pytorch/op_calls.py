@@ -215,10 +215,9 @@ def _replaced(begun: CalledOp, outputs: tuple[bytes, ...]) -> CalledOp:
 
 def _mode(torch: Any, called: Callable[[Any, Sequence[Any], Mapping[str, Any]], Any]) -> AbstractContextManager[Any]:
     """A dispatch mode that hands every op over."""
+
+    def dispatched(mode: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return called(func, args, kwargs or {})
+
     base = torch.utils._python_dispatch.TorchDispatchMode
-
-    class Mode(base):  # type: ignore[misc]
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            return called(func, args, kwargs or {})
-
-    return cast(AbstractContextManager[Any], Mode())
+    return cast(AbstractContextManager[Any], type("CalledOps", (base,), {"__torch_dispatch__": dispatched})())

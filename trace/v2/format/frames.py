@@ -39,7 +39,7 @@ from .fields import (
 )
 from .frame_type import FramePlace, FrameType
 from .layout import FrameLayout
-from .of_step import METRICS, NODES, OPS, VALIDATION, VALUES
+from .of_step import METRICS, NODES, OPS, SKETCHES, VALIDATION, VALUES
 from .schema import Schema
 from .schema_json import decode_schema
 from .step import STEP
@@ -309,23 +309,8 @@ SEAL: Final = FrameType(
 SEAL_TAIL: Final = SEAL.packed("offset", "magic")
 """What a sealed file ends with, but for the last digest."""
 
-FRAMES: Final[dict[int, FrameType[Any]]] = {
-    frame.code: frame
-    for frame in (
-        SCHEMA,
-        KEYFRAME,
-        EVENT,
-        NOTES,
-        CALLS,
-        STEP,
-        NODES,
-        OPS,
-        VALUES,
-        METRICS,
-        VALIDATION,
-        COMMIT,
-        INDEX,
-        SEAL,
-    )
-}
+_OF_STEP = (NODES, OPS, VALUES, SKETCHES, METRICS, VALIDATION)
+_ORDER = (SCHEMA, KEYFRAME, EVENT, NOTES, CALLS, STEP, *_OF_STEP, COMMIT, INDEX, SEAL)
+
+FRAMES: Final[dict[int, FrameType[Any]]] = {frame.code: frame for frame in _ORDER}
 """All types by their codes, in the order in which frames of one number stand."""

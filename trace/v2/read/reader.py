@@ -293,6 +293,13 @@ class TraceReader(Sequence[StepView]):
         """
         return self._recorded.tensor(name, self._checked(step), what)
 
+    def sketch(self, name: str, *, step: int, what: What = "grad") -> tuple[float, ...] | None:
+        """The sketch of a tensor of one step, 16 numbers; None where none is recorded, as in most traces.
+
+        Raises InvalidTraceError where the file is damaged.
+        """
+        return self._recorded.sketch(name, self._checked(step), what)
+
     def ops(self, step: int) -> OpDigests | None:
         """The digests of everything that a step computed; None where they are not recorded.
 

@@ -13,7 +13,7 @@ from ..format.digest import NUMPY_DTYPES, TensorDigest
 from ..format.frame_type import FrameType, R
 from ..format.frames import CALLS, FRAMES
 from ..format.layout import BodyExtent
-from ..format.of_step import METRICS, OPS, VALIDATION, VALUES, Figures
+from ..format.of_step import METRICS, OPS, SKETCHES, VALIDATION, VALUES, Figures
 from ..format.step import StepRecord
 from ..verdict import Verdict
 from .locate import Locator
@@ -58,6 +58,11 @@ class RecordedValues:
         if len(nodes) != len(record.values):
             raise InvalidTraceError(Verdict.CORRUPT, "an OPS frame names no NODES frame of its length", frame.offset)
         return OpDigests(nodes, record.values, record.grads)
+
+    def sketch(self, name: str, step: int, what: What) -> tuple[float, ...] | None:
+        """The sketch of a tensor of one step; None where none is recorded."""
+        found = self._told(step, SKETCHES)
+        return None if found is None else found[1].get((self._schema.position[name], what))
 
     def calls(self, step: int) -> tuple[CalledOp, ...]:
         """The calls of ops of a step, in the order in which they ran; of the last time, where a run was resumed."""

@@ -15,10 +15,10 @@ from ..errors import RepeatedStepWarning
 from ..format.digest import Algorithm, raw, state_root, tensor_digest
 from ..format.documents.notes import NotesRecord
 from ..format.frames import CALLS, KEYFRAME, NOTES, CallsRecord, encode_front_of_calls
-from ..format.of_step import METRICS, VALIDATION, VALUES, encode_figures, encode_values
+from ..format.of_step import METRICS, SKETCHES, VALIDATION, VALUES, encode_figures, encode_sketches, encode_values
 from ..format.step import STEP, StepRecord, encode_step
 from .fronts import StepFronts
-from .kept_values import kept_values
+from .kept_values import kept_values, sketches_of
 from .keyframe_schedule import KeyframeSchedule
 from .ops_schedule import OpsSchedule
 from .prepared.prepared_frames import PreparedFrames, StepRows
@@ -49,6 +49,7 @@ class TraceRecorder:
         """
         self._repeated = repeated
         self._schedule, self._values_budget = OpsSchedule(keep.ops), keep.values // 2
+        self._sketches = keep.sketches
         self._writer = writer
         self._tensors = tensors
         self._layout = writer.layout
@@ -270,6 +271,9 @@ class TraceRecorder:
             self._last_digests = self._digests_after(last)
             if last.step > 0:
                 self._keep_values(last)
+            if self._sketches:
+                made = sketches_of(self._layout, self._last_record, last)
+                self._writer.told(SKETCHES, encode_sketches(self._layout, made))
         self._writer.seal(self._last_digests)
 
     def close(self) -> None:

@@ -51,7 +51,7 @@ class Minimal:
     """
 
     data: bytes
-    newest: int = 134
+    newest: int = 135
     steps: list[Step] = field(default_factory=list)
     keyframes: dict[int, dict[str, bytes]] = field(default_factory=dict)
     events: list[tuple[int, str, str]] = field(default_factory=list)
@@ -131,6 +131,7 @@ class Minimal:
             132: self.validation,
             133: self.noted,
             134: self.called,
+            135: self.sketched,
         }[kind](step, front, body, at)
 
     def schema(self, step: int, front: bytes, body: bytes, at: int) -> None:
@@ -302,6 +303,14 @@ class Minimal:
         assert at == count
         self.calls: dict[int, list[Any]] = getattr(self, "calls", {})
         self.calls[step] = [*self.calls.get(step, [])[:first], *found]
+
+    def sketched(self, step: int, front: bytes, body: bytes, at: int) -> None:
+        count, sums = struct.unpack("<II", front[:8])
+        assert sums == 16 * count and not body and step == len(self.steps) - 1 and len(front) == 8 + 72 * count
+        self.sketches: dict[tuple[int, int, int], tuple[float, ...]] = {}
+        for i in range(count):
+            position, kind = struct.unpack_from("<II", front, 8 + 8 * i)
+            self.sketches[step, position, kind] = struct.unpack_from("<16f", front, 8 + 8 * count + 64 * i)
 
     def figures(self, found: dict[str, float], step: int, front: bytes, body: bytes) -> None:
         count, zero = struct.unpack("<II", front[:8])

@@ -57,9 +57,10 @@ def decode_calls(text: str, digests: Sequence[bytes], limits: Limits) -> tuple[C
 
 
 def _call(row: Any, texts: Any, ahead: Iterator[bytes]) -> CalledOp:
-    if type(row) is not list or not all(type(n) is int and n >= 0 for n in cast(list[Any], row)):
+    numbers = cast(list[Any], row) if isinstance(row, list) else [None]
+    if not all(type(n) is int and n >= 0 for n in numbers):
         raise DomainError("a call is not a list of numbers")
-    *said, flags, taken, given = cast(list[int], row)
+    *said, flags, taken, given = numbers
     if len(said) != len(_TEXTS) or flags > _DRAWS | _RAISED:
         raise DomainError("a call has not the fields of a call")
     inputs, outputs = (tuple([_next(ahead) for _ in range(count)]) for count in (taken, given))

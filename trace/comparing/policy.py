@@ -89,6 +89,8 @@ class Policy:
     """
 
     patterns: tuple[tuple[str, Tolerance], ...] = ()
+    drift: bool = False
+    """Whether a run that differs as another machine or library makes it differ is told from one of other code."""
 
     @classmethod
     def parse(cls, policy: PolicyLike) -> "Policy":
@@ -104,6 +106,8 @@ class Policy:
         if isinstance(policy, Mapping):
             given = cast(Mapping[Any, Any], policy)
             return cls(tuple((_pattern(name), _tolerance(text, f" for {name!r}")) for name, text in given.items()))
+        if policy == "drift":
+            return cls((("*", BITWISE),), drift=True)
         return cls((("*", _tolerance(policy, "")),))
 
     def of(self, name: str) -> Tolerance:
@@ -121,6 +125,8 @@ class Policy:
         return not self.bitwise and all(tolerance.ulp is None for _, tolerance in self.patterns)
 
     def __str__(self) -> str:
+        if self.drift:
+            return "drift"
         if [pattern for pattern, _ in self.patterns] == ["*"]:
             return str(self.patterns[0][1])
         return ", ".join(f"{pattern}: {tolerance}" for pattern, tolerance in self.patterns) or "bitwise"
@@ -161,5 +167,5 @@ def _bound(given: Mapping[str, str], name: str, where: str) -> float | None:
 
 
 def _refused(text: object, where: str) -> DomainError:
-    also = "" if where else ", or a dict of tensor patterns to these"
+    also = "" if where else ", or a dict of tensor patterns to these; or 'drift'"
     return DomainError(f"policy{where}: expected {GRAMMAR}{also}; got {text!r}")

@@ -49,8 +49,9 @@ class Comparison(Plain, Printed):
 
     Args:
         a, b: the paths of the traces.
-        verdict: ok, diverged, numerics (another numerics version: no bits are promised), unproven (what would have to
-            be compared is not recorded), or why one of the files cannot be read.
+        verdict: ok, diverged, drift (where that policy asks: another machine or library, and the same code), numerics
+            (another numerics version: no bits are promised), unproven (what would have to be compared is not recorded),
+            or why one of the files cannot be read.
         cause: why they part; None unless the verdict is diverged or numerics.
         step: the first step that differs; None: none, or what differs was there before step 0.
         sentence: the answer in one sentence.

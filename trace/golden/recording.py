@@ -49,6 +49,11 @@ class GoldenRecording:
         """How close the run must be to its golden trace."""
         return self._marker.policy or Policy.parse(self.default_policy)
 
+    @property
+    def level(self) -> str:
+        """What is digested on the way: calls of ops tell drift from change."""
+        return "op" if self.policy.drift else "layer"
+
     def open_recorder(self, run: Run) -> TraceRecorder:
         """The recorder of a run.
 

@@ -41,5 +41,5 @@ def _array(tensor: Any, *, copy: bool) -> Array:
         tensor = tensor.to_dense()
     if tensor.is_floating_point() and tensor.element_size() < 4:
         tensor = tensor.float()
-    found: Array = tensor.resolve_conj().resolve_neg().to("cpu", copy=copy).numpy()
+    found: Any = tensor.resolve_conj().resolve_neg().to("cpu", copy=copy).numpy()
     return np.stack([found.real, found.imag], -1) if found.dtype.kind == "c" else found

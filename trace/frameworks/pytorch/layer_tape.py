@@ -191,7 +191,7 @@ class LayerTape:
         module = call.module
         own = {self._leaf(each) for each in (*module.parameters(), *module.buffers())}
         attrs = ", ".join(filter(None, [module.extra_repr(), path and f"output={path}"]))
-        said = {"attrs": attrs, "scope": call.scope, "place": shown(self._frames.user())}
+        said: dict[str, Any] = {"attrs": attrs, "scope": call.scope, "place": shown(self._frames.user())}
         inputs = tuple(sorted(own | call.taken))
         self._append(tensor, f"torch.{class_name(module)}", made=call, parents=inputs, **said)
 
@@ -238,7 +238,7 @@ class LayerTape:
     def _append_code(
         self, tensor: Any, code: CodeBetween, parents: set[int], made: ModuleCall | None, *, scope: str
     ) -> int:
-        said = {"attrs": code.said, "scope": scope, "place": code.place}
+        said: dict[str, Any] = {"attrs": code.said, "scope": scope, "place": code.place}
         return self._append(tensor, CODE, made=made, parents=tuple(sorted(parents)), **said)
 
     def _append(self, tensor: Any, op: str, *, made: ModuleCall | None = None, **more: Any) -> int:

@@ -95,7 +95,7 @@ def before(taker: ModuleCall, made: ModuleCall | None) -> CodeBetween:
 def behind(call: ModuleCall, made: ModuleCall | None) -> CodeBetween:
     """The code at the end of a module, which makes what it gives of what its inner modules gave."""
     last = None if made is None else next((each for each in made.enclosing() if each.within is call), None)
-    code = getattr(type(call.module).forward, "__code__", None)
+    code = getattr(call.module.forward, "__code__", None)
     end = None if code is None else (code, len(code.co_code))
     return _between(last, f"the end of {call.name}", end)
 

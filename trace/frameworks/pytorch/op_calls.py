@@ -127,7 +127,7 @@ class OpCalls:
 
     def _tensors(self, value: Any) -> Iterator[Any]:
         if isinstance(value, self._torch.Tensor):
-            if cast(Any, value).device.type != "meta":
+            if value.device.type != "meta":
                 yield value
         elif isinstance(value, list | tuple):
             for each in cast(Sequence[Any], value):

@@ -35,7 +35,7 @@ def record_torch(
     *,
     record: Mode | None = None,
     seed: int | None = None,
-    level: Level = "layer",
+    level: Level | None = None,
 ) -> "TorchRun":
     """Record a PyTorch training loop: every ``optimizer.step()`` from now on, until the ``with`` block ends.
 
@@ -59,7 +59,7 @@ def record_torch(
         level: "op" records, at the steps of which the trace keeps the ``ops``, besides the layers every op that PyTorch
             calls in eager code, in the order of execution: its options, digests of what it takes and gives, its phase,
             layer and line. They are written while the step runs, so that a run that hangs or dies shows its last ops;
-            such a step takes about twice the time.
+            such a step takes about twice the time. Default: "layer", or what a golden trace asks for.
 
     Raises:
         ModuleNotFoundError: PyTorch is not installed.
@@ -85,7 +85,8 @@ def record_torch(
     torch = package("record_torch", "torch")
     _check("model", model, torch.nn.Module, "torch.nn.Module")
     _check("optimizer", optimizer, torch.optim.Optimizer, "torch.optim.Optimizer")
-    if level not in get_args(Level):
+    chosen: Level = level or getattr(trace, "level", None) or "layer"
+    if chosen not in get_args(Level):
         raise DomainError(f"record_torch: argument 'level': expected 'layer' or 'op', got {level!r}")
     modules = TorchModules(model)
     _check_params(torch, modules.params)
@@ -99,7 +100,7 @@ def record_torch(
         seed=torch.initial_seed() % 2**64 if seed is None else seed,
     )
     recorder = begin("record_torch", trace, run, framework, record)
-    return TorchRun(torch, model, modules, optimizer, reader, recorder, level)
+    return TorchRun(torch, model, modules, optimizer, reader, recorder, chosen)
 
 
 @dataclass(slots=True, eq=False)
@@ -297,4 +298,25 @@ def _settings(torch: Any, params: Mapping[str, Any]) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "matmul": torch.get_float32_matmul_precision(),
+        "capability": torch.backends.cpu.get_cpu_capability(),
+        "onednn": bool(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
+        "mkl": bool(torch.backends.mkl.is_available()),
+        **(_cuda_settings(torch) if torch.cuda.is_available() else {}),
+    }
+
+
+def _cuda_settings(torch: Any) -> dict[str, Any]:
+    """What results on NVIDIA's devices depend on."""
+    cuda, cudnn = torch.backends.cuda, torch.backends.cudnn
+    return {
+        "gpu": torch.cuda.get_device_name(),
+        "cuda": torch.version.cuda,
+        "cudnn": cudnn.version(),
+        "tf32": [bool(cuda.matmul.allow_tf32), bool(cudnn.allow_tf32)],
+        "benchmark": bool(cudnn.benchmark),
+        "attention": [
+            bool(cuda.flash_sdp_enabled()),
+            bool(cuda.mem_efficient_sdp_enabled()),
+            bool(cuda.math_sdp_enabled()),
+        ],
     }

@@ -57,7 +57,7 @@ def decode_calls(text: str, digests: Sequence[bytes], limits: Limits) -> tuple[C
 
 
 def _call(row: Any, texts: Any, ahead: Iterator[bytes]) -> CalledOp:
-    numbers = cast(list[Any], row) if isinstance(row, list) else [None]
+    numbers: list[Any] = cast(Any, row) if isinstance(row, list) else [None]
     if not all(type(n) is int and n >= 0 for n in numbers):
         raise DomainError("a call is not a list of numbers")
     *said, flags, taken, given = numbers

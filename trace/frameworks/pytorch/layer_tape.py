@@ -202,7 +202,11 @@ class LayerTape:
         before = {value for node, value in nodes if (node.scope, node.op) == (scope, op)}
         for _, tensor in made:
             if before and self._digest(array(tensor, copy=False)) not in before:
-                said = {"attrs": module.extra_repr(), "scope": scope, "place": shown(self._frames.user())}
+                said: dict[str, Any] = {
+                    "attrs": module.extra_repr(),
+                    "scope": scope,
+                    "place": shown(self._frames.user()),
+                }
                 self._append(tensor, f"recomputed {op}", **said)
 
     # ------------------------------------------------------------------ values

@@ -15,6 +15,12 @@ FROZEN = "frozen@1"
 VALIDATION = "validation_"
 """Begins the names of what is measured on other data than the steps are trained on, such as ``validation_loss``."""
 
+CODE = "code"
+"""The op of a value that no layer made: ``attrs`` say between which layers the code lies, ``place`` where."""
+
+CONSUMED = "optimizer.step"
+"""The name of the code between the backward pass and the optimizer, which its node makes of every gradient."""
+
 EMA = "ema@1"
 """The rule of running averages of params; their group has state alone, and stands behind those of the params."""
 
@@ -66,6 +72,15 @@ class StepTape:
     grads: Sequence[Array | None]
 
 
+@dataclass(slots=True, eq=False)
+class DigestedTape:
+    """The tape of a step whose values are not kept: of each the digest that its recorder made of it."""
+
+    nodes: tuple[TapeNode, ...]
+    values: Sequence[bytes]
+    grads: Sequence[bytes | None]
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class CompletedStep:
     """One training step, after its update.
@@ -99,7 +114,7 @@ class CompletedStep:
     micro_batches: int = 1
     order: Order = "chain"
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
-    tape: StepTape | None = None
+    tape: StepTape | DigestedTape | None = None
 
 
 class StepNumbers(NamedTuple):

@@ -37,7 +37,10 @@ class Keep:
             costs about a second step.
         values: how many bytes of elements are kept of the first and of the last step beside those that ``record``
             keeps: of gradients, and then of what stands after the step.
-        state_every: after how many steps the whole state is digested; None: each step up to 1 MiB of state, else 16.
+        sketches: whether a sketch of every gradient of the last step is kept, and of every tensor after it: 64 bytes
+            each, from which a comparison with `rtol` and `atol` learns roughly how far apart two runs of digests are.
+        state_every: after how many steps the whole state is digested; None: each step up to 1 MiB of state, else 16;
+            each step too where digests alone are kept of a run of another framework.
         keyframe_every: after how many steps the trace also has the whole state, from which `dgrr.trace.at` rebuilds the
             steps behind it; fewer make that quicker, and the trace larger. Rounded up to a multiple of ``state_every``.
             A ``timedelta`` says after how much time instead.
@@ -68,6 +71,7 @@ class Keep:
     record: Mode = "grads"
     ops: Ops = None
     values: int = 0
+    sketches: bool = False
     state_every: int | None = None
     keyframe_every: KeyframeEvery = 4096
     keyframe_budget: int | None = None
@@ -123,6 +127,7 @@ _KINDS = {
     "record": _Kind("'digest', 'grads', 'full' or 'bare'", lambda record: record in get_args(Mode)),
     "ops": _Kind("'first', 'every', the numbers of steps, a number of bytes or None", _is_choice_of_steps),
     "values": _integer(0, " of bytes"),
+    "sketches": _Kind("True or False", lambda sketches: isinstance(sketches, bool)),
     "state_every": _integer(1, optional=True),
     "keyframe_every": _Kind(
         "a whole number of at least 1, or a timedelta above 0",

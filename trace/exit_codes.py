@@ -26,6 +26,8 @@ class Exit(IntEnum):
     """Nothing is wrong, but not everything could be checked."""
     LOSSY = 7
     """A recovery lost steps."""
+    DRIFT = 8
+    """Two traces differ as another machine or library makes them differ; the code is the same."""
     SKIPPED = 125
     """What `git bisect run` takes for a commit that cannot be tested."""
     INTERRUPTED = CTRL_C

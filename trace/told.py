@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.completed_step import VALIDATION
 from .v2.errors import InvalidTraceError
-from .v2.format.notes import NotesRecord
+from .v2.format.documents.notes import NotesRecord
 from .v2.read.reader import TraceReader
 
 _LOSS = f"{VALIDATION}loss"

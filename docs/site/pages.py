@@ -26,6 +26,7 @@ NAVIGATION = {
         "debugging",
         "golden_traces",
         "golden_traces_pytorch",
+        "agents",
         "report",
         "comparing_runs",
         "exporting",

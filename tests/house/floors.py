@@ -12,7 +12,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["arrays", "computing", "crc32", "errors", "interruption", "kernel_cache", "packages", "printed"],
         ["suggest", "system"],
         ["notes"],
-        ["atomic_file", "completed_step", "diagnosis", "keep", "pytorch_names", "run", "ulp"],
+        ["atomic_file", "called_op", "completed_step", "diagnosis", "keep", "pytorch_names", "run", "ulp"],
     ],
     "screen": [
         ["showing"],
@@ -228,14 +228,18 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "trace/cli/commands": [["looking", "making", "proving"]],
     "trace/comparing": [
-        ["losses", "ops", "policy", "settings"],
+        ["calls", "losses", "ops", "policy", "settings"],
         ["tensors"],
         ["result", "steps"],
-        ["causes", "search"],
+        ["causes", "read_state", "search"],
         ["words"],
         ["compare"],
         ["computed"],
         ["bisect_model", "with_model"],
+    ],
+    "trace/frameworks": [
+        ["laws", "run", "shared"],
+        ["jax_steps", "pytorch", "recompute"],
     ],
     "trace/golden": [
         ["marker", "claims", "errors", "names", "settings", "sidecar"],
@@ -275,10 +279,10 @@ FLOORS: dict[str, list[list[str]]] = {
         ["repair"],
     ],
     "trace/v2/format": [
-        ["constants", "limits"],
+        ["constants", "limits", "sketch"],
         ["digest", "frame", "schema"],
         ["header"],
-        ["layout", "nodes", "notes", "schema_json"],
+        ["documents", "layout", "schema_json"],
         ["fields"],
         ["frame_type"],
         ["step"],

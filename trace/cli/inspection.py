@@ -14,6 +14,9 @@ from ..v2.read.reader import StepView, TraceReader
 from .answer import Fact, listed, untold
 from .arguments import UsageError
 
+_LAST = 8
+"""Calls of ops that are shown of a step that has no end."""
+
 
 def trace_facts(trace: TraceReader) -> list[Fact]:
     """Header, schema and events."""
@@ -56,6 +59,15 @@ def _told_facts(trace: TraceReader) -> Iterator[Fact]:
     noted = [{"steps": steps, **asdict(noted)} for steps, noted in trace.noted()]
     told = ((n["steps"], name, n[name]) for n in noted for name in ("notes", "host", "time"))
     yield Fact("noted", noted, listed(f"after {steps} steps, {name}: {as_text(value)}" for steps, name, value in told))
+    yield _unfinished(trace)
+
+
+def _unfinished(trace: TraceReader) -> Fact:
+    """The calls of ops of a step at which a run has ended, where they are recorded; the last ones for people."""
+    calls = () if trace.sealed else trace.calls(len(trace))
+    last = [f"    {'at work: ' if call.raised else ''}{call.name}, {call.where}" for call in calls[-_LAST:]]
+    head = f"  step {len(trace)} has no end; the last of its {len(calls)} calls of ops:"
+    return Fact("unfinished_calls", calls, "\n".join([head, *last]) if calls else "")
 
 
 def _keyframes(numbers: Sequence[int], steps: int) -> str:

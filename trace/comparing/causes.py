@@ -5,9 +5,11 @@ from typing import Any
 from ..v2.format.constants import TensorRole
 from ..v2.format.schema import CLIPPING, Schema, TensorSpec
 from ..v2.read.reader import TraceReader
+from .calls.call_difference import CallDifference, first_call
+from .calls.drift import elsewhere, first_change, is_drift
 from .ops import LEAF, OpDifference, first_op, graph_difference, same_but_for_seed
 from .result import Cause
-from .settings import SOURCES, Differing
+from .settings import SOURCES, Differing, framework_of
 from .steps import Pair, StepDifference
 
 _CLIPPING = ("clip_norm", *CLIPPING.hyperparameters)
@@ -54,14 +56,31 @@ def first_op_of(pair: Pair, step: int) -> OpDifference | None:
     return first_op(a, b) if pair.one_digest else graph_difference(a.nodes, b.nodes)
 
 
+def first_call_of(pair: Pair, step: int, environment: Differing) -> CallDifference | None:
+    """The first call of an op inside a step that differs; None if all agree or one trace has none of them.
+
+    On another machine or library it is the first that other code makes, if one is: the values before it drift.
+    """
+    both = pair.calls(step)
+    found = None if both is None else first_call(*both)
+    if both is None or found is None or not (is_drift(found) and elsewhere(environment, framework_of(pair.a))):
+        return found
+    return first_change(*both) or found
+
+
 def step_cause(
     pair: Pair,
+    step: int,
     found: StepDifference,
     op: OpDifference | None,
+    call: CallDifference | None,
     environment: dict[str, tuple[Any, Any]],
     told: dict[str, Any],
 ) -> Cause:
-    """Why a step differs. `told`: the environment of `a`, which says whether the sources are known."""
+    """Why a step differs. `told`: the environment of `a`, which says whether the sources are known.
+
+    Of a run of another framework it is the environment only where a call of an op shows it: layers may be anybody's.
+    """
     loss = any(tensor.what == "loss" for tensor in found.forward)
     if found.data:
         return Cause.DATA
@@ -72,14 +91,17 @@ def step_cause(
         return Cause.RULE
     if not loss and op is None and any(key in found.told for key in _CLIPPING):
         return Cause.RULE
-    elsewhere = _elsewhere(environment, told)
+    framework = framework_of(pair.a)
+    if framework and call is not None and is_drift(call) and elsewhere(environment, framework):
+        return Cause.ENVIRONMENT
+    moved = not framework and _elsewhere(environment, told)
     if found.forward:
         if op is not None and op.node.op == LEAF and op.node.name in pair.a.schema.position:
-            return Cause.UPDATE
-        return Cause.ENVIRONMENT if elsewhere and op is not None and op.node.op != LEAF else Cause.GRADIENT
+            return Cause.START if step == 0 else Cause.UPDATE
+        return Cause.ENVIRONMENT if moved and op is not None and op.node.op != LEAF else Cause.GRADIENT
     if found.told:
         return Cause.RULE
-    return Cause.ENVIRONMENT if elsewhere else Cause.UPDATE
+    return Cause.ENVIRONMENT if moved else Cause.UPDATE
 
 
 def _elsewhere(environment: Differing, told: dict[str, Any]) -> bool:

@@ -10,15 +10,16 @@ from ..v2.errors import InvalidTraceError
 from ..v2.read.op_digests import OpDigests
 from ..v2.read.reader import TraceLike, TraceReader, reading
 from ..v2.verdict import Verdict
-from .causes import first_op_of, schema_cause, step_cause
+from .calls.drift import NEAR, elsewhere, first_change
+from .causes import first_call_of, first_op_of, schema_cause, step_cause
 from .losses import loss_curves
 from .policy import Policy, PolicyLike
 from .result import Cause, Comparison
 from .search import first_divergent
-from .settings import differing, environment_of, header_of, rule_of
+from .settings import differing, environment_of, framework_of, header_of, rule_of, shown
 from .steps import Pair, StepDifference
 from .tensors import TensorDifference
-from .words import counted, notes, sentence
+from .words import counted, notes, sentence, update_sentence
 
 _PROVEN = (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL)
 
@@ -33,7 +34,8 @@ def compare(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise", prove
         a: the reference: a path, or an open trace.
         b: what is held against it.
         policy: "bitwise", "ulp=4", "rtol=1e-5,atol=1e-8", or a dict of tensor patterns to these, of which the first
-            that matches counts: ``{"*.bias": "ulp=4", "*": "bitwise"}``.
+            that matches counts: ``{"*.bias": "ulp=4", "*": "bitwise"}``. "drift" asks of runs of another framework
+            whether they differ by another machine or library alone, as their calls of ops show.
         proven: whether both files are validated first, from their first byte to their last, so that damage which
             the links do not show is not taken for equality; to the bit, ops whose digests are recorded must agree too,
             also where their results do: the first step that differs is the first in either.
@@ -133,6 +135,10 @@ def unreadable(names: list[str], error: TraceFileError) -> Comparison:
     return Comparison(names[0], names[1], error.verdict, error.text) if found is None else found
 
 
+def _near(a: float, b: float) -> bool:
+    return abs(float(a) - float(b)) <= NEAR * max(abs(float(a)), abs(float(b)))
+
+
 class _Comparing:
     """One comparison of two open traces."""
 
@@ -222,12 +228,61 @@ class _Comparing:
             text = f"the links of step {step} differ, but not what they link: one of the files is not what it says"
             return Comparison(self.a.path, self.b.path, Verdict.CHAIN, f"{text}; validate them")
         op = first_op_of(self.pair, step)
-        cause = step_cause(self.pair, found, op, self.environment, self.told)
+        call = first_call_of(self.pair, step, self.environment)
+        cause = step_cause(self.pair, step, found, op, call, self.environment, self.told)
         text = sentence(self.pair, step, cause, found, op)
+        made = (
+            update_sentence(self.pair, step, op.node.name) if cause is Cause.UPDATE and found.forward and op else None
+        )
+        if made is not None:
+            named, text = made
+            result = self._diverged(cause, text, step=named, tensors=found.forward)
+            result.settings = found.told
+            return result
         result = self._diverged(cause, text, step=step, tensors=found.forward + found.after)
         result.op, result.settings = op, found.told
+        result.call = call
+        if call is not None:
+            result.sentence += f"; earliest {call.short}"
+        self._tell_drift(result)
         result.notes += notes(self.pair, step, cause, found, op)
         return result
+
+    def _tell_drift(self, result: Comparison) -> None:
+        """Say of a run of another framework on another machine or library whether the code is the same."""
+        moved = elsewhere(self.environment, framework_of(self.a))
+        if not moved or not framework_of(self.a) or result.step is None:
+            return
+        where = ", ".join(f"{key}: {shown(x)} -> {shown(y)}" for key in moved for x, y in [self.environment[key]])
+        if result.cause is Cause.ENVIRONMENT:
+            self._judge_drift(result, where)
+        elif result.call is None and result.cause in (Cause.GRADIENT, Cause.UPDATE):
+            cure = "record_torch(…, level='op')"
+            result.notes.append(f"drift or change: no calls of ops are recorded at step {result.step}, {cure}; {where}")
+
+    def _judge_drift(self, result: Comparison, where: str) -> None:
+        """Call it drift if no later step shows other code, and losses are near each other."""
+        pair, step = self.pair, result.step or 0
+        later = range(step + 1, pair.steps.stop)
+        changed = next(((k, text) for k in later if (text := self._changed(k))), None)
+        if changed is not None:
+            result.cause = Cause.MODEL
+            result.sentence = (
+                f"step {changed[0]} is not the same code: {changed[1]}; before it, drift: {result.sentence}"
+            )
+            return
+        result.notes.append(f"drift: every op that is recorded is called and told as before; {where}")
+        if not all(_near(*(view.loss for view in pair.views(k))) for k in pair.steps):
+            result.notes.append(f"more than drift: losses are more than {NEAR} apart, relatively")
+        elif pair.policy.drift:
+            result.verdict = Verdict.DRIFT
+
+    def _changed(self, k: int) -> str:
+        """What shows that other code ran in a step, whatever the values are; empty if nothing does."""
+        found, calls = self.pair.step(k), self.pair.calls(k)
+        told = [f"told another {key}: {shown(x)} -> {shown(y)}" for key, (x, y) in found.told.items()]
+        call = None if calls is None else first_change(*calls)
+        return "; ".join([*told, *(["another batch"] if found.data else []), *([] if call is None else [call.short])])
 
     def _equal(self) -> Comparison:
         pair, length = self.pair, len(self.pair.steps)
@@ -245,7 +300,13 @@ class _Comparing:
         undecided = sorted(pair.unknown - pair.known)
         if undecided or not pair.one_digest:
             return Comparison(self.a.path, self.b.path, Verdict.UNPROVEN, self._undecided(undecided))
-        return Comparison(self.a.path, self.b.path, Verdict.OK, f"equal {how}: {length} steps")
+        return Comparison(self.a.path, self.b.path, Verdict.OK, f"equal {how}: {length} steps{self._left_out()}")
+
+    def _left_out(self) -> str:
+        """What may differ and was not compared: it does not pass in silence."""
+        count = self.pair.skipped
+        what = f"{count} digest{'' if count == 1 else 's'} that differ{'s' if count == 1 else ''}"
+        return f"; not compared, as no values are recorded there: {what}" if count else ""
 
     def _undecided(self, names: list[str]) -> str:
         if not self.pair.one_digest:
@@ -274,7 +335,7 @@ class _Comparing:
 
     def _notes(self, result: Comparison) -> list[str]:
         notes = [*file_notes("a", self.a), *file_notes("b", self.b)]
-        if self.pair.skipped:
+        if self.pair.skipped and not result.same:
             notes.append(f"not recorded, so not compared: the values of {self.pair.skipped} tensors over all steps")
         if result.same and self.proven:
             notes.append("both files are proven from their first byte to their last")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import ClassVar, Literal, TypeAlias
 
-from ...base.completed_step import TapeNode
+from ...base.completed_step import CODE, CONSUMED, TapeNode
 from ..json_value import Plain
 from ..v2.read.op_digests import OpDigests
 
@@ -57,6 +57,8 @@ class OpDifference(Plain):
         """Which op in which layer, in a few words."""
         if self.what == "value" and self.node.op == LEAF and self.target is not None:
             return _taken(self.node, self.target)
+        if self.node.op == CODE and self.was is None:
+            return f"{'the backward of the code ' if self.what == 'grad' else ''}{_code(self.node)}"
         taker = None if self.what == "grad" else self.target
         name, was = _called(self.node, taker), None if self.was is None else _called(self.was)
         instead = "" if was in (None, name) else f" in the place of {was}"
@@ -87,7 +89,7 @@ class OpDifference(Plain):
 def first_op(a: OpDigests, b: OpDigests) -> OpDifference | None:
     """Where two steps part; None if every value and every gradient is the same."""
     changed = graph_difference(a.nodes, b.nodes)
-    return changed or _first_value(a, b) or _first_gradient(a, b)
+    return changed or _first_value(a, b) or _first_gradient(a, b) or _consumed(a, b)
 
 
 def _placed(a: OpDigests, b: OpDigests, index: int) -> TapeNode:
@@ -96,12 +98,21 @@ def _placed(a: OpDigests, b: OpDigests, index: int) -> TapeNode:
 
 
 def _first_value(a: OpDigests, b: OpDigests) -> OpDifference | None:
-    index = next((i for i, (x, y) in enumerate(zip(a.values, b.values, strict=True)) if x != y), None)
+    differing = (i for i, (x, y) in enumerate(zip(a.values, b.values, strict=True)) if x != y)
+    index = next((i for i in differing if b.nodes[i].name != CONSUMED), None)
     if index is None:
         return None
     taker = _taker(b.nodes, index)
     target = None if taker is None else _placed(a, b, taker)
     return OpDifference("value", index, _placed(a, b, index), len(b.nodes), target=target)
+
+
+def _consumed(a: OpDigests, b: OpDigests) -> OpDifference | None:
+    """What the optimizer takes is computed behind the whole backward pass."""
+    last = len(b.nodes) - 1
+    if last < 0 or b.nodes[last].name != CONSUMED or a.values[last] == b.values[last]:
+        return None
+    return OpDifference("value", last, _placed(a, b, last), len(b.nodes))
 
 
 def _taker(nodes: Sequence[TapeNode], index: int) -> int | None:
@@ -214,6 +225,12 @@ def _taken(leaf: TapeNode, op: TapeNode) -> str:
     if (leaf.dtype, leaf.shape) == ("int64", ()) and "ordinal=" in op.attrs:
         return f"the step of {op.op}, a draw of ctx.random"
     return f"the {leaf.dtype} {leaf.shape} that {op.op} takes"
+
+
+def _code(node: TapeNode) -> str:
+    """Code that is no op: between what it lies, in which function, and where."""
+    lines, _, function = node.place.rpartition(": ")
+    return f"{node.attrs} ({function}, {lines})" if lines else node.attrs
 
 
 def _said(node: TapeNode) -> str:

@@ -13,6 +13,9 @@ from ...base.arrays import Array
 from ...base.errors import DomainError
 from ...base.ulp import same_bits, ulp_distances
 
+ROUGHLY = 1.6
+"""The factor within which a sketch says a distance."""
+
 GRAMMAR = "'bitwise', 'ulp=4' or 'rtol=1e-5,atol=1e-8'"
 
 
@@ -49,6 +52,20 @@ class Tolerance:
             close = np.isfinite(x) & np.isfinite(y) & (abs(x - y) <= (self.atol or 0) + (self.rtol or 0) * abs(x))
         return ~(same | close)
 
+    def allows(self, distance: float, norm: float, count: int) -> bool | None:
+        """Whether two tensors so far apart are within this as a whole, by their norms; None where norms say nothing.
+
+        If every element is, |a - b| <= atol + rtol * |a|, then ||a - b|| <= atol * sqrt(n) + rtol * ||a||; and far less
+        where differences are spread over all elements, as those of rounding are: the worst was about ten times the root
+        mean square. So an eighth of that is allowed, and `ROUGHLY` as much, since sketches say no more.
+
+        >>> Tolerance(rtol=1e-3).allows(1e-4, 1.0, 100), Tolerance(rtol=1e-3).allows(1e-3, 1.0, 100)
+        (True, False)
+        """
+        if self.bitwise or self.ulp is not None:
+            return None
+        return distance <= ROUGHLY / 8 * ((self.atol or 0) * math.sqrt(count) + (self.rtol or 0) * norm)
+
     def __str__(self) -> str:
         given = [("ulp", self.ulp), ("rtol", self.rtol), ("atol", self.atol)]
         return ",".join(f"{name}={value!r}" for name, value in given if value is not None) or "bitwise"
@@ -72,6 +89,8 @@ class Policy:
     """
 
     patterns: tuple[tuple[str, Tolerance], ...] = ()
+    drift: bool = False
+    """Whether a run that differs as another machine or library makes it differ is told from one of other code."""
 
     @classmethod
     def parse(cls, policy: PolicyLike) -> "Policy":
@@ -87,6 +106,8 @@ class Policy:
         if isinstance(policy, Mapping):
             given = cast(Mapping[Any, Any], policy)
             return cls(tuple((_pattern(name), _tolerance(text, f" for {name!r}")) for name, text in given.items()))
+        if policy == "drift":
+            return cls((("*", BITWISE),), drift=True)
         return cls((("*", _tolerance(policy, "")),))
 
     def of(self, name: str) -> Tolerance:
@@ -98,7 +119,14 @@ class Policy:
         """Whether no bit of anything may differ."""
         return all(tolerance.bitwise for _, tolerance in self.patterns)
 
+    @property
+    def by_norm(self) -> bool:
+        """Whether sketches can decide it: something has a tolerance, and none is in ULP."""
+        return not self.bitwise and all(tolerance.ulp is None for _, tolerance in self.patterns)
+
     def __str__(self) -> str:
+        if self.drift:
+            return "drift"
         if [pattern for pattern, _ in self.patterns] == ["*"]:
             return str(self.patterns[0][1])
         return ", ".join(f"{pattern}: {tolerance}" for pattern, tolerance in self.patterns) or "bitwise"
@@ -139,5 +167,5 @@ def _bound(given: Mapping[str, str], name: str, where: str) -> float | None:
 
 
 def _refused(text: object, where: str) -> DomainError:
-    also = "" if where else ", or a dict of tensor patterns to these"
+    also = "" if where else ", or a dict of tensor patterns to these; or 'drift'"
     return DomainError(f"policy{where}: expected {GRAMMAR}{also}; got {text!r}")

@@ -12,6 +12,7 @@ from ...screen.showing import characters, shown_rows
 from ..json_value import Plain
 from ..v2.read.op_digests import OpDigests
 from ..v2.verdict import Verdict
+from .calls.call_difference import CallDifference
 from .losses import LossCurves
 from .ops import OpDifference
 from .settings import Differing, table
@@ -49,13 +50,15 @@ class Comparison(Plain):
 
     Args:
         a, b: the paths of the traces.
-        verdict: ok, diverged, numerics (another numerics version: no bits are promised), unproven (what would have to
-            be compared is not recorded), or why one of the files cannot be read.
+        verdict: ok, diverged, drift (where that policy asks: another machine or library, and the same code), numerics
+            (another numerics version: no bits are promised), unproven (what would have to be compared is not recorded),
+            or why one of the files cannot be read.
         cause: why they part; None unless the verdict is diverged or numerics.
         step: the first step that differs; None: none, or what differs was there before step 0.
         sentence: the answer in one sentence.
         tensors: what differs at that step, in order of execution.
         op: the first op that differs, where the digests of ops are recorded.
+        call: the first call of an op inside that step that differs, where calls are recorded.
         settings: what the runs were told, by key, where it differs.
         environment: where they ran, by key, where it differs.
         losses: both losses, if they part.
@@ -70,7 +73,7 @@ class Comparison(Plain):
     """
 
     _keys: ClassVar = (
-        *("a", "b", "same", "verdict", "cause", "step", "sentence", "notes", "op", "tensors", "losses"),
+        *("a", "b", "same", "verdict", "cause", "step", "sentence", "notes", "op", "call", "tensors", "losses"),
         *("settings", "environment", "uncomputed"),
     )
 
@@ -82,6 +85,7 @@ class Comparison(Plain):
     step: int | None = None
     tensors: list[TensorDifference] = field(default_factory=list[TensorDifference])
     op: OpDifference | None = None
+    call: CallDifference | None = None
     settings: Differing = field(default_factory=Differing)
     environment: Differing = field(default_factory=Differing)
     losses: LossCurves | None = None
@@ -126,7 +130,8 @@ class Comparison(Plain):
     def _lines(self, levels: str) -> list[str]:
         head = [*_wrapped(f"{self.word}: {self.sentence}", ""), f"  a: {self.a}", f"  b: {self.b}"]
         head += [line for note in self.notes for line in _wrapped(note, "  ")]
-        for line in [] if self.op is None else self.op.lines():
+        named = [each for each in (self.call, self.op) if each is not None]
+        for line in [line for each in named for line in each.lines()]:
             head += _wrapped(line.strip(), "  " if line.startswith(" ") else "")
         losses = [] if self.losses is None else self.losses.lines(self.step, levels)
         room = LINES - len(head) - len(losses) - _least(self.settings) - _least(self.environment)

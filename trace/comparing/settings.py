@@ -77,6 +77,11 @@ def environment_of(trace: TraceReader) -> dict[str, Any]:
     return {**found, name: told.get("version"), **{f"{name} {key}": value for key, value in more.items()}}
 
 
+def framework_of(trace: TraceReader) -> str:
+    """The name of the framework that computed a run; empty of a run of this library."""
+    return str(_event(trace, FRAMEWORK_EVENT).get("name", "")) if trace.header.numerics == FOREIGN_NUMERICS else ""
+
+
 def _event(trace: TraceReader, kind: str) -> dict[str, Any]:
     """The object that the first EVENT of a kind holds; its text by the kind, if it is none."""
     text = next((event.text for _, event in trace.events() if event.kind == kind), "{}")

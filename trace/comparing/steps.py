@@ -1,14 +1,18 @@
 """One step of two traces: everything in it that differs, in order of execution."""
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ...base.arrays import Array
+from ...base.called_op import CalledOp
 from ..v2.errors import NotRecordedError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import dtype_name
+from ..v2.format.sketch import length, sketch
 from ..v2.read.op_digests import OpDigests
 from ..v2.read.reader import StepView, TraceReader
 from ..v2.read.recorded import What as Recorded
@@ -85,6 +89,11 @@ class Pair:
         """The digests of everything that step k computed, in both; None where they are not recorded."""
         return self.a.ops(k), self.b.ops(k - self.first)
 
+    def calls(self, k: int) -> tuple[tuple[CalledOp, ...], tuple[CalledOp, ...]] | None:
+        """Every call of an op inside step k, in both; None where they are not recorded, or digested otherwise."""
+        a, b = self.a.calls(k), self.b.calls(k - self.first)
+        return (a, b) if a and b and self.one_digest else None
+
     def step(self, k: int) -> StepDifference:
         """What differs in step k."""
         x, y = self.views(k)
@@ -144,10 +153,22 @@ class Pair:
             return tensor_difference(name, what, spec.dtype, *arrays, tolerance)
         if self.one_digest and (tolerance.bitwise or spec.dtype not in _FLOATS):
             return unread
+        apart = self._apart(step, what, name)
+        allowed = None if apart is None else tolerance.allows(*apart, math.prod(spec.shape))
+        if apart is not None and allowed is not None:
+            self.known.add(unread.title)
+            return None if allowed else replace(unread, apart=apart[0] / apart[1] if apart[1] else math.inf)
         if what != "after" or spec.role is TensorRole.BUFFER:
             self.unknown.add(unread.title)
         self.skipped += 1
         return None
+
+    def _apart(self, step: int, what: Recorded, name: str) -> tuple[float, float] | None:
+        """About how far a tensor of two runs is apart, and its norm; None where one has neither sketch nor values."""
+        x, y = _sketch(self.a, step, what, name), _sketch(self.b, step - self.first, what, name)
+        if x is None or y is None:
+            return None
+        return length([i - j for i, j in zip(x, y, strict=True)]), length(x)
 
     def _values(self, step: int, what: Recorded, name: str) -> tuple[Array, Array] | None:
         """Both values, if both are recorded."""
@@ -163,6 +184,17 @@ def _value(trace: TraceReader, step: int, what: Recorded, name: str) -> Array:
     if what == "before":
         return trace.keyframe(step)[name]
     return trace.tensor(name, step=step, what=what)
+
+
+def _sketch(trace: TraceReader, step: int, what: Recorded, name: str) -> tuple[float, ...] | None:
+    """That which is recorded, or that of what is."""
+    if what == "before":
+        return None
+    found = trace.sketch(name, step=step, what=what)
+    if found is None:
+        with suppress(NotRecordedError):
+            found = sketch(trace.tensor(name, step=step, what=what))
+    return found
 
 
 def _reversed(digests: Digests) -> Digests:

@@ -81,6 +81,7 @@ class TensorDifference(Plain):
             are finite in both; None if there are none.
         histogram: how many elements are 0 (zeros of another sign), 1, 2 to 3, 4 to 7, … ULP apart, by the first of
             these numbers; 2**64 - 1: one is NaN. Empty if no floats.
+        apart: about how far the tensors are apart, ||a - b|| / ||a||, where sketches alone are recorded; else None.
         worst: at most three elements: those that are not finite in both, then by their absolute difference.
 
     >>> TensorDifference("w", "grad", (2,), "f32").lines(worst=3)
@@ -89,7 +90,7 @@ class TensorDifference(Plain):
 
     _keys: ClassVar = (
         *("name", "what", "shape", "dtype", "only_in", "recorded", "differing", "max_abs", "max_rel"),
-        *("ulp_histogram", "worst"),
+        *("ulp_histogram", "worst", "apart"),
     )
 
     name: str
@@ -102,6 +103,7 @@ class TensorDifference(Plain):
     max_rel: float | None = None
     histogram: tuple[tuple[int, int], ...] = ()
     worst: tuple[DifferentElement, ...] = ()
+    apart: float | None = None
 
     @property
     def recorded(self) -> bool:
@@ -122,6 +124,8 @@ class TensorDifference(Plain):
         """How many elements differ and by how much at most, in a line."""
         if self.only_in is not None:
             return f"in {self.only_in} only"
+        if self.apart is not None:
+            return f"relatively about {self.apart:.2g} apart as a whole, by sketches"
         if self.differing is None:
             return "its digests differ, its values are not recorded"
         if not self.differing:

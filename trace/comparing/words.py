@@ -2,6 +2,7 @@
 
 from .causes import state_known
 from .ops import LEAF, OpDifference
+from .read_state import all_read, named_leaves
 from .result import Cause
 from .settings import shown
 from .steps import Pair, StepDifference
@@ -37,6 +38,8 @@ def _in_words(pair: Pair, step: int, cause: Cause, found: StepDifference, op: Op
     if cause is Cause.RULE:
         key, (x, y) = next(iter(found.told.items()))
         return f"it was told another {key}: {shown(x)} -> {shown(y)}"
+    if cause is Cause.START and op is not None and op.node.op == LEAF and found.forward:
+        return f"{op.node.name!r} starts from another value; from there it computes another {found.forward[0].title}"
     if cause is Cause.START:
         return f"it draws by another seed: {pair.a.header.seed} -> {pair.b.header.seed}"
     if cause is Cause.MODEL:
@@ -54,15 +57,40 @@ def _in_words(pair: Pair, step: int, cause: Cause, found: StepDifference, op: Op
 
 
 def _origin(pair: Pair, step: int, op: OpDifference | None) -> str:
-    """What is known to be equal before the step: the state, where it is its start or ops show what they read of it."""
-    if step == 0 or (op is not None and op.node.op != LEAF):
+    """What is known to be equal before the step: the state, where it is its start, recorded, or shown by the ops."""
+    if step == 0 or all_read(pair, step):
         return "from equal state and data"
-    equal = pair.policy.bitwise and _known(pair, step)
-    return f"from equal data and the equal state of step {step - 1}" if equal else "from equal data"
+    if _known(pair, step):
+        return f"from equal data{f' and the equal state of step {step - 1}' if pair.policy.bitwise else ''}"
+    by_itself = op is not None and op.node.op != LEAF  # whatever the state was: the op had equal inputs
+    return "from equal data" if by_itself else "from equal data, and a state that is not known to be equal,"
 
 
 def _known(pair: Pair, step: int) -> bool:
     return state_known(pair.a, step) and state_known(pair.b, step)
+
+
+def update_sentence(pair: Pair, step: int, name: str) -> tuple[int, str] | None:
+    """Of a tensor that is another before a step: the step that is named, and how its update is told.
+
+    None where it was not the update: the state behind the step before is recorded, and equal.
+    """
+    if not pair.policy.bitwise or _known(pair, step):
+        return None
+    since = next(k for k in range(step - 1, pair.first - 1, -1) if k == pair.first or _begins_equal(pair, k, name))
+    seen = f"step {step}, which begins from it, computes another loss or gradient"
+    if since == step - 1:
+        made = f"from equal gradients the rule makes another {name!r} after the step"
+        return since, f"{opening(pair.first, since)}: {made}; {seen}"
+    return step, (
+        f"{opening(pair.first, step)} that is recorded: {name!r} was another before it, made by an update of steps "
+        f"{since} to {step - 1}, from equal gradients"
+    )
+
+
+def _begins_equal(pair: Pair, step: int, name: str) -> bool:
+    """Whether a tensor is known to be equal before a step, whose link is."""
+    return _known(pair, step) or named_leaves(pair, step).get(name) is True
 
 
 def notes(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDifference | None) -> list[str]:
@@ -79,7 +107,7 @@ def notes(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDiff
         said.append(
             "every op agrees: what differs is made of their results (means of micro-batches, clipping, the rule)"
         )
-    unsure = missing or (op is not None and op.node.op == LEAF)  # other ops show that the state is the same
+    unsure = missing or (op is None and not all_read(pair, step)) or (op is not None and op.node.op == LEAF)
     if unsure and not _known(pair, step):
         said.append(_state_note(pair, step))
     return said

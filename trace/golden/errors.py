@@ -8,6 +8,10 @@ class GoldenError(DgrrError):
     """A golden file that a run does not agree with, or that cannot be read or written."""
 
 
+class GoldenDriftWarning(UserWarning):
+    """A run that differs from its golden trace as another machine or library makes it differ; it passes."""
+
+
 class GoldenMismatchError(GoldenError):
     """A run that is not the golden one; `comparison` says how they differ."""
 

@@ -5,11 +5,13 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
+from warnings import warn
 
 from ...base.atomic_file import replacing
 from ..comparing.compare import compare
 from ..comparing.policy import Policy
-from .errors import GoldenError, GoldenMismatchError
+from ..v2.verdict import Verdict
+from .errors import GoldenDriftWarning, GoldenError, GoldenMismatchError
 from .names import SIDECAR_SUFFIX
 from .settings import Update
 from .sidecar import agrees, sidecar
@@ -63,7 +65,9 @@ def delete(golden: Path) -> None:
 def require_same(golden: Path, present: Path, policy: Policy) -> None:
     """Raise GoldenMismatchError if a run is not that of its golden file, or the file cannot be read."""
     comparison = compare(golden, present, policy=policy, proven=True)
-    if not comparison.same:
+    if comparison.verdict is Verdict.DRIFT:
+        warn(GoldenDriftWarning(str(comparison)), stacklevel=2)
+    elif not comparison.same:
         raise GoldenMismatchError(comparison)
 
 

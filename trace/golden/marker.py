@@ -29,7 +29,7 @@ def marker_of(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Mar
     Raises DomainError for an argument that there is not, or one of another type; the text says what was expected.
 
     >>> marker_of([((), {"policy": "ulp=4", "at": [0, 49]})])
-    Marker(policy=Policy(patterns=(('*', Tolerance(ulp=4, rtol=None, atol=None)),)), ops=[0, 49])
+    Marker(policy=Policy(patterns=(('*', Tolerance(ulp=4, rtol=None, atol=None)),), drift=False), ops=[0, 49])
     """
     given: dict[str, Any] = {}
     for args, named in marks:

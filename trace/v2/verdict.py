@@ -22,6 +22,7 @@ class Verdict(Enum):
     NUMERICS = "numerics"
     UNPROVEN = "unproven"
     LOSSY = "lossy"
+    DRIFT = "drift"
 
     @property
     def exit_code(self) -> Exit:
@@ -44,4 +45,5 @@ _EXIT = {
     Verdict.NUMERICS: Exit.UNPROVEN,
     Verdict.UNPROVEN: Exit.UNPROVEN,
     Verdict.LOSSY: Exit.LOSSY,
+    Verdict.DRIFT: Exit.DRIFT,
 }

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 import dgrr
+from dgrr.base.called_op import CalledOp
+from dgrr.base.run import RuleGroup, Run
 from dgrr.tape.numerics.engine.side_by_side import Task
-from dgrr.trace import Verdict
+from dgrr.trace import CompletedStep, Keep, Verdict, open_recorder
 from dgrr.trace.cli import main, warm
 from dgrr.trace.cli.answer import Answer
 from dgrr.trace.cli.commands import commands
@@ -110,6 +112,7 @@ ANSWERS = [
     ("inspect run.dgrr --step 0", 0),
     ("inspect mine.dgrr --step 0", 0),
     ("inspect child.dgrr", 0),
+    ("inspect called.dgrr --step 0", 0),
     ("inspect v1 --step 0", 0),
     ("inspect v1 --step 9", 1),
     ("show run.dgrr", 0),
@@ -141,6 +144,7 @@ ANSWERS = [
     ("diff run.dgrr other.dgrr", 4),
     ("diff run.dgrr short.dgrr", 4),
     ("diff mine.dgrr ops.dgrr", 4),
+    ("diff called.dgrr called-otherwise.dgrr", 4),
     ("diff mine.dgrr --model model_of_json:run", 0),
     ("diff mine.dgrr --model model_of_json:another_run", 4),
     ("diff run.dgrr flipped.dgrr --proven", 3),
@@ -210,6 +214,15 @@ CUT = ("validate cut.dgrr", "validate short", "audit cut.dgrr --model model_of_j
 HELD = Tables()
 
 
+def write_calls(path: str, by: float) -> None:
+    """A step of a run of another framework, and what it has called."""
+    w = np.ones(3)
+    with open_recorder(Keep(path), Run({"w": w}, {}, [RuleGroup("other@1", ("lr",))], numerics=0)) as recorder:
+        recorder.calls(0, [CalledOp("aten.mul.Tensor", f"other={by}", (bytes(16),), (bytes(16),), place="a.py:1: x")])
+        told: dict[str, Any] = {"hyper": {"lr": 0.1}, "params": {"w": w}, "state": {}}
+        recorder.step(CompletedStep(step=0, loss=np.array(by), grads={"w": w * by}, batch=w, **told))
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("answers")
@@ -235,6 +248,8 @@ def files(folder: Path, record_run: RecordRun, monkeypatch: pytest.MonkeyPatch) 
         model.train_on_other_ops("ops.dgrr")
         model.train_with_notes("noted.dgrr")
         model.train_with_a_parameter_too_many("remarked.dgrr")
+        write_calls("called.dgrr", 1.0)
+        write_calls("called-otherwise.dgrr", 2.0)
         for command in (
             "train --steps 3 --out v1",
             "train --steps 3 --out other-v1 --seed 1",

@@ -38,7 +38,7 @@ OTHERS = ("", "ulps=4", "ulp", "ulp=-1", "ulp=1.5", "ulp=4,rtol=1", "ulp=1,ulp=2
 
 @pytest.mark.parametrize("text", OTHERS)
 def test_other_texts_are_refused(text: Any) -> None:
-    expected = "'bitwise', 'ulp=4' or 'rtol=1e-5,atol=1e-8', or a dict of tensor patterns to these"
+    expected = "'bitwise', 'ulp=4' or 'rtol=1e-5,atol=1e-8', or a dict of tensor patterns to these; or 'drift'"
     with pytest.raises(ValueError, match=f"^policy: expected {expected}; got {re.escape(repr(text))}$"):
         Policy.parse(text)
 

@@ -8,6 +8,7 @@ import pytest
 from dgrr.trace import record_torch
 
 torch: Any = pytest.importorskip("torch", reason="these tests need PyTorch: pip install -e '.[test,torch]'")
+torch.set_num_threads(1)  # several wait for each other over tensors of a few numbers
 
 Made = Callable[[Any], Any]
 """Makes an optimizer of params."""

@@ -7,19 +7,32 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.base.completed_step import StepTape
+from dgrr.base.completed_step import DigestedTape
 from dgrr.trace import Keep, OpDigests, compare, open_trace, record_torch
-from dgrr.trace.frameworks.pytorch_layers import LayerTape
+from dgrr.trace.frameworks.pytorch.layer_tape import LayerTape
+from dgrr.trace.frameworks.pytorch.torch_modules import TorchModules
+from dgrr.trace.v2.format.digest import Algorithm, tensor_digest
 
 from .pytorch_runs import batches, cross_entropy, network, sgd, torch, train
 
 nn = torch.nn
 
 
-def tape_of(model: Any, *inputs: Any, passes: int = 1, **named: Any) -> StepTape:
-    """The tape of forward and backward passes."""
-    tape = LayerTape(torch, model, dict(model.named_parameters()))
+def digest(array: Any) -> bytes:
+    """That of a trace."""
+    return tensor_digest(Algorithm.XXH3_128, np.ascontiguousarray(array))
+
+
+def layers_of(model: Any) -> LayerTape:
+    """Hooks on a model, which note."""
+    tape = LayerTape(torch, TorchModules(model), digest)
     tape.noting = True
+    return tape
+
+
+def tape_of(model: Any, *inputs: Any, passes: int = 1, **named: Any) -> DigestedTape:
+    """The tape of forward and backward passes."""
+    tape = layers_of(model)
     for _ in range(passes):
         output = model(*inputs, **named)
         first = output[0] if isinstance(output, tuple) else output
@@ -29,7 +42,7 @@ def tape_of(model: Any, *inputs: Any, passes: int = 1, **named: Any) -> StepTape
     return taken
 
 
-def said(tape: StepTape) -> list[tuple[str, str, tuple[int, ...]]]:
+def said(tape: DigestedTape) -> list[tuple[str, str, tuple[int, ...]]]:
     """Of every node its op, its layer or name, and its inputs."""
     return [(node.op, node.scope or node.name, node.parents) for node in tape.nodes]
 
@@ -41,15 +54,15 @@ def test_every_layer_is_a_node_with_its_params_and_its_input(inplace: bool) -> N
     assert said(tape) == [
         ("leaf", "0.weight", ()),
         ("leaf", "0.bias", ()),
-        ("leaf", "input", ()),
-        ("torch.Linear", "0", (0, 1, 2)),
-        ("torch.ReLU", "1", (3,)),
         ("leaf", "2.weight", ()),
         ("leaf", "2.bias", ()),
-        ("torch.Linear", "2", (4, 5, 6)),
+        ("leaf", "input", ()),
+        ("torch.Linear", "0", (0, 1, 4)),
+        ("torch.ReLU", "1", (5,)),
+        ("torch.Linear", "2", (2, 3, 6)),
     ]
-    assert tape.nodes[3].attrs == "in_features=5, out_features=8, bias=True"
-    assert (tape.nodes[3].dtype, tape.nodes[3].shape) == ("float32", (6, 8))
+    assert tape.nodes[5].attrs == "in_features=5, out_features=8, bias=True"
+    assert (tape.nodes[5].dtype, tape.nodes[5].shape) == ("float32", (6, 8))
 
 
 @pytest.mark.parametrize("inplace", [False, True])
@@ -64,20 +77,29 @@ def test_values_and_gradients_are_those_of_autograd(inplace: bool) -> None:
     for value in (hidden, active, output):
         value.retain_grad()
     output.square().sum().backward()
-    expected = [model[0].weight, model[0].bias, x, hidden, active, model[2].weight, model[2].bias, output]
+    expected = [*model[0].parameters(), *model[2].parameters(), x, hidden, active, output]
     for value, grad, tensor in zip(tape.values, tape.grads, expected, strict=True):
-        np.testing.assert_array_equal(value, tensor.detach().numpy())
-        assert (grad is None) == (tensor.grad is None)
-        if grad is not None:
-            np.testing.assert_array_equal(grad, tensor.grad.numpy())
+        assert value == digest(tensor.detach().numpy())
+        assert grad == (None if tensor.grad is None else digest(tensor.grad.numpy()))
 
 
-def test_gradients_of_several_passes_are_added() -> None:
+def test_gradients_of_several_passes_have_the_digest_of_their_digests() -> None:
     x = next(batches(1))[0]
     once, twice = tape_of(network(), x), tape_of(network(), x, passes=2)
     assert len(twice.nodes) == len(once.nodes) + 3  # the leaves are noted once
-    np.testing.assert_array_equal(twice.grads[0], 2 * once.grads[0])
-    np.testing.assert_array_equal(twice.grads[3], once.grads[3])
+    assert once.grads[0] is not None
+    assert twice.grads[0] == digest(np.frombuffer(2 * once.grads[0], np.uint8))
+    assert twice.grads[5] == once.grads[5]
+
+
+def test_a_gradient_is_what_arrived_whatever_becomes_of_it() -> None:
+    """Clipping changes in place what autograd has handed over."""
+    model, x = network(), next(batches(1))[0]
+    tape = layers_of(model)
+    model(x).square().sum().backward()
+    arrived = model[0].weight.grad.clone()
+    nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
+    assert tape.taken().grads[0] == digest(arrived.numpy())
 
 
 class Residual(nn.Module):
@@ -93,26 +115,65 @@ class Residual(nn.Module):
         return self.same(self.linear(torch.tanh(hidden))) + scale * x
 
 
-def test_what_is_computed_between_layers_comes_from_the_layer_before() -> None:
+def test_what_is_computed_between_layers_is_code_with_its_origin_and_its_lines() -> None:
     torch.manual_seed(0)
-    tape = tape_of(Residual(), torch.ones(2, 5), scale=torch.tensor(2.0))
+    model = Residual()
+    tape = tape_of(model, torch.ones(2, 5), scale=torch.tensor(2.0, requires_grad=True))
     assert said(tape) == [
         ("leaf", "linear.weight", ()),
         ("leaf", "linear.bias", ()),
         ("leaf", "input", ()),
-        ("torch.Linear", "linear", (0, 1, 2)),
-        ("torch.Linear", "linear", (0, 1, 3)),
         ("leaf", "input", ()),
-        ("torch.Residual", "", (2, 5)),
+        ("torch.Linear", "linear", (0, 1, 2)),
+        ("code", "", (4,)),
+        ("torch.Linear", "linear", (0, 1, 5)),
+        ("code", "", (3, 6)),
+    ]
+    code = [node for node in tape.nodes if node.op == "code"]
+    assert [node.attrs for node in code] == ["between linear and linear", "between linear and the end of the model"]
+    hidden = Residual.forward.__code__.co_firstlineno + 1
+    assert [node.place for node in code] == [
+        f"tests/trace/frameworks/test_layers.py:{hidden}-{hidden + 1}: Residual.forward",
+        f"tests/trace/frameworks/test_layers.py:{hidden + 1}: Residual.forward",
+    ]
+    values = [model.linear(torch.ones(2, 5)).tanh()]
+    values.append(model.linear(values[0]) + 2)
+    assert [tape.values[5], tape.values[7]] == [digest(value.detach().numpy()) for value in values]
+
+
+class Looped(nn.Module):
+    """Computes before its layers, and between two calls of one in a loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+        self.register_buffer("shift", torch.ones(3))
+
+    def forward(self, x: Any) -> Any:
+        x = x + 1
+        for _ in range(2):
+            x = x + self.shift
+            x = self.linear(x)
+        return x
+
+
+def test_code_in_front_of_all_layers_and_code_in_a_loop() -> None:
+    tape = tape_of(Looped(), torch.ones(2, 3))
+    assert [node.name for node in tape.nodes if node.op == "leaf"] == ["linear.weight", "linear.bias", "shift", "input"]
+    code = [node for node in tape.nodes if node.op == "code"]
+    begin = Looped.forward.__code__.co_firstlineno
+    file = "tests/trace/frameworks/test_layers.py"
+    assert [(node.attrs, node.parents, node.place) for node in code] == [
+        ("before linear", (2,), f"{file}:{begin}-{begin + 4}: Looped.forward"),
+        ("between linear and linear", (2, 5), f"{file}:{begin}-{begin + 5}: Looped.forward"),
     ]
 
 
 def test_the_line_is_that_of_the_user() -> None:
     tape = tape_of(Residual(), torch.ones(2, 5), scale=torch.tensor(2.0))
-    places = [node.place for node in tape.nodes if node.op != "leaf"]
+    places = [node.place for node in tape.nodes if node.op == "torch.Linear"]
     assert places[0].endswith(": hidden = self.linear(x)")
     assert places[1].endswith(": return self.same(self.linear(torch.tanh(hidden))) + scale * x")
-    assert places[2].endswith(": output = model(*inputs, **named)")
     assert places[0].startswith("tests/trace/frameworks/test_layers.py:") or Path(places[0].split(":")[0]).is_absolute()
 
 
@@ -132,7 +193,8 @@ def test_layers_with_several_outputs_and_parts_that_are_not_called() -> None:
 
 def test_nothing_is_noted_of_a_validation_or_where_it_is_not_wanted() -> None:
     model = network()
-    tape = LayerTape(torch, model, {})
+    tape = layers_of(model)
+    tape.noting = False
     model(torch.ones(1, 5))
     tape.noting = True
     with torch.no_grad():
@@ -145,8 +207,8 @@ def test_a_compiled_model_is_one_layer(tmp_path: Path) -> None:
     compiled = torch.compile(network(), backend="eager", fullgraph=True)
     train(Keep(tmp_path / "run.dgrr", record="full", ops="first"), sgd, model=compiled, steps=2)
     ops = ops_of(tmp_path / "run.dgrr", 0)
-    assert [node.op for node in ops.nodes if node.op != "leaf"] == ["torch.OptimizedModule"]
-    assert len([node for node in ops.nodes if node.name.startswith("_orig_mod.")]) == 4
+    assert [node.op for node in ops.nodes if node.op != "leaf"] == ["torch.OptimizedModule", "code", "code"]
+    assert [node.name for node in ops.nodes][:4] == ["0.weight", "0.bias", "2.weight", "2.bias"]
 
 
 def test_complex_and_short_values_are_kept_in_float32() -> None:
@@ -158,14 +220,13 @@ def test_complex_and_short_values_are_kept_in_float32() -> None:
         def forward(self, x: Any) -> Any:
             return x.to(torch.bfloat16)
 
-    def noted(module: Any) -> StepTape:
-        tape = LayerTape(torch, module, {})
-        tape.noting = True
+    def noted(module: Any) -> DigestedTape:
+        tape = layers_of(module)
         module(torch.tensor([1.0, 2.0], requires_grad=True))
         return tape.taken()
 
-    assert noted(Spectrum()).values[-1].tolist() == [[3.0, 0.0], [-1.0, 0.0]]
-    assert noted(Short()).values[-1].dtype == np.float32
+    assert noted(Spectrum()).values[-1] == digest(np.array([[3.0, 0.0], [-1.0, 0.0]], np.float32))
+    assert noted(Short()).values[-1] == digest(np.array([1.0, 2.0], np.float32))
 
 
 def ops_of(path: Path, step: int) -> OpDigests:
@@ -178,7 +239,11 @@ def ops_of(path: Path, step: int) -> OpDigests:
 def test_the_trace_holds_the_digests_at_the_steps_that_were_asked_for(tmp_path: Path) -> None:
     train(Keep(tmp_path / "run.dgrr", record="full", ops=[1, 3]), sgd)
     ops = ops_of(tmp_path / "run.dgrr", 3)
-    assert [node.scope for node in ops.nodes if node.op != "leaf"] == ["0", "1", "2"]
+    assert [node.scope or node.attrs for node in ops.nodes if node.op != "leaf"] == [
+        *("0", "1", "2"),
+        "between the model and the loss",
+        "between the backward pass and the optimizer's step",
+    ]
     assert all(ops.grads[i] is not None for i, node in enumerate(ops.nodes) if node.scope)
     with open_trace(tmp_path / "run.dgrr") as trace:
         assert [trace.ops(step) is not None for step in range(5)] == [False, True, False, True, False]
@@ -277,4 +342,4 @@ def test_only_the_steps_that_are_wanted_are_noted(tmp_path: Path) -> None:
             run.loss(cross_entropy(model, batch)).backward()
             noted.append(len(run._layers._nodes))
             optimizer.step()
-    assert noted == [0, 8, 0]
+    assert noted == [0, 9, 0]

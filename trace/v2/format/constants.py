@@ -26,6 +26,7 @@ FOREIGN_NUMERICS: Final = 0  # of a run that another library computed
 EVENT_BYTES: Final = 1 << 16
 METRICS_BYTES: Final = 1 << 16
 VALIDATION_BYTES: Final = 1 << 16
+CALLS_BYTES: Final = 1 << 22
 NOTES_BYTES: Final = 1 << 17  # those of the user, half as many at most, and what is noted beside them
 RESUME_BYTES: Final = 1 << 16  # random generator and data cursor of a keyframe together
 FLOAT_ENVIRONMENT: Final = 0b111  # nearest even, subnormals kept, no contraction

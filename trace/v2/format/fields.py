@@ -144,7 +144,7 @@ def _words(count: int) -> int:
     return -(-count // 64) * 8
 
 
-U8, U16, U32, U64, F64 = map(_number, ("u8", "u16", "u32", "u64", "f64"), "BHIQd")
+U8, U16, U32, U64, F32, F64 = map(_number, ("u8", "u16", "u32", "u64", "f32", "f64"), "BHIQfd")
 BYTES = FieldUnit("B", lambda count, size: f"{count}s")
 JSON = replace(BYTES, name="JSON")
 TEXT = FieldUnit("UTF-8", BYTES.form, lambda found, count: found[0].decode(), lambda value, count: (value.encode(),))

@@ -4,8 +4,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ....base.called_op import CalledOp
 from ....base.errors import DomainError
 from .constants import (
+    CALLS_BYTES,
     ENVIRONMENT_EVENT,
     EVENT_BYTES,
     NOTES_BYTES,
@@ -14,6 +16,8 @@ from .constants import (
     STEPS_PER_INDEX,
 )
 from .digest import state_root
+from .documents.calls import decode_calls, encode_calls
+from .documents.notes import decode_notes, encode_notes
 from .fields import (
     BYTES,
     DIGEST,
@@ -31,11 +35,11 @@ from .fields import (
     When,
     always,
     pairs,
+    zero,
 )
 from .frame_type import FramePlace, FrameType
 from .layout import FrameLayout
-from .notes import decode_notes, encode_notes
-from .of_step import METRICS, NODES, OPS, VALIDATION, VALUES
+from .of_step import METRICS, NODES, OPS, SKETCHES, VALIDATION, VALUES
 from .schema import Schema
 from .schema_json import decode_schema
 from .step import STEP
@@ -160,6 +164,43 @@ NOTES: Final = FrameType(
     told="notes",
 )
 
+
+@dataclass(frozen=True, slots=True)
+class CallsRecord:
+    """Calls of ops inside of the step behind the steps so far, of which the first has number `first` there."""
+
+    first: int
+    calls: tuple[CalledOp, ...]
+
+
+def _calls(here: Here, said: dict[str, Any]) -> CallsRecord:
+    return CallsRecord(said["first"], decode_calls(said["text"], said["digests"], here.limits))
+
+
+def encode_front_of_calls(layout: FrameLayout, record: CallsRecord) -> bytes:
+    """The front of CALLS. Raises DomainError for more than 4 MiB."""
+    text, digests = encode_calls(record.calls)
+    return CALLS.front(layout).encode(first=record.first, text=text, digests=digests)
+
+
+CALLS: Final = FrameType(
+    134,
+    "CALLS",
+    FramePlace.BETWEEN,
+    "calls of ops inside STEP k, written while it runs, before it",
+    (
+        Field("first", U32, None, "number of the first of these calls in step k"),
+        Field("t", U32, None, "length of the text", counts="text"),
+        Field("d", U32, None, "number of digests", counts="digests"),
+        zero(U32),
+        Field("text", TEXT, "t", "the calls, JSON"),
+        DigestField("digests", "d", "of every call what it took, then what it gave or changed"),
+    ),
+    _calls,
+    largest=CALLS_BYTES,
+    told="calls of ops",
+)
+
 COMMIT: Final = FrameType(
     4,
     "COMMIT",
@@ -268,8 +309,8 @@ SEAL: Final = FrameType(
 SEAL_TAIL: Final = SEAL.packed("offset", "magic")
 """What a sealed file ends with, but for the last digest."""
 
-FRAMES: Final[dict[int, FrameType[Any]]] = {
-    frame.code: frame
-    for frame in (SCHEMA, KEYFRAME, EVENT, NOTES, STEP, NODES, OPS, VALUES, METRICS, VALIDATION, COMMIT, INDEX, SEAL)
-}
+_OF_STEP = (NODES, OPS, VALUES, SKETCHES, METRICS, VALIDATION)
+_ORDER = (SCHEMA, KEYFRAME, EVENT, NOTES, CALLS, STEP, *_OF_STEP, COMMIT, INDEX, SEAL)
+
+FRAMES: Final[dict[int, FrameType[Any]]] = {frame.code: frame for frame in _ORDER}
 """All types by their codes, in the order in which frames of one number stand."""

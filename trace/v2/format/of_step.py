@@ -8,12 +8,13 @@ from typing import Any, Final, TypeAlias
 from ....base.completed_step import TapeNode
 from ....base.errors import DomainError
 from .constants import METRICS_BYTES, VALIDATION_BYTES
-from .fields import BITS, F64, JSON, TEXT, U32, U64, Bounds, DigestField, Document, Field, Here, Texts, pairs, zero
+from .documents.nodes import decode_nodes, encode_nodes
+from .fields import BITS, F32, F64, JSON, TEXT, U32, U64, Bounds, DigestField, Document, Field, Here, Texts, pairs, zero
 from .frame_type import FramePlace, FrameType
 from .layout import BodyExtent, FrameLayout
 from .limits import Limits
-from .nodes import decode_nodes, encode_nodes
 from .schema import check_names
+from .sketch import PROJECTIONS
 from .step import StepRecord
 
 _KINDS = ("grad", "after")
@@ -130,6 +131,45 @@ VALUES: Final = FrameType(
     ),
     lambda here, said: ValuesRecord(here.step, said["tensors"]),
     body=_values_body,
+)
+
+
+Sketches: TypeAlias = dict[tuple[int, str], tuple[float, ...]]
+"""The sketch of each tensor, by its position in the schema and what of it: `grad` or `after` the step."""
+
+
+def encode_sketches(layout: FrameLayout, sketches: Sketches) -> bytes:
+    """The front of SKETCHES."""
+    tensors = [(position, _KINDS.index(what)) for position, what in sketches]
+    sums = [each for sketch in sketches.values() for each in sketch]
+    return SKETCHES.front(layout).encode(tensors=tensors, sums=sums)
+
+
+def _sketches(here: Here, said: dict[str, Any]) -> Sketches:
+    tensors, sums = said["tensors"], said["sums"]
+    schema = here.layout.schema
+    known = {(i, 1) for i in range(len(schema.tensors))} | {(i, 0) for i in range(schema.params)}
+    if len(set(tensors)) < len(tensors) or not known >= set(tensors) or len(sums) != PROJECTIONS * len(tensors):
+        raise DomainError("it names a tensor twice or none of the schema's, or has not 16 sums for each")
+    parts = [sums[i : i + PROJECTIONS] for i in range(0, len(sums), PROJECTIONS)]
+    return {(position, _KINDS[kind]): part for (position, kind), part in zip(tensors, parts, strict=True)}
+
+
+SKETCHES: Final = FrameType(
+    135,
+    "SKETCHES",
+    FramePlace.AFTER,
+    "sketches of tensors of step k, from which rough distances follow",
+    (
+        Field("n", U32, None, "number n of tensors", counts="tensors", at_most=_recordable),
+        Field("m", U32, None, "16 n", counts="sums", at_most=lambda bounds: PROJECTIONS * _recordable(bounds)),
+        Field(
+            "tensors", pairs(U32), "n", "position in the schema, and what of it: 0 its gradient, 1 it after the step"
+        ),
+        Field("sums", F32, "m", "of each tensor its 16 sums"),
+    ),
+    _sketches,
+    told="sketches",
 )
 
 

@@ -134,6 +134,19 @@ class Locator:
                 found[head.type] = self._frame(offset, declared)
         return found
 
+    def before_step(self, step: int, kind: FrameType[R]) -> list[R]:
+        """What the frames of a type say that stand behind the last step before one, and before that itself.
+
+        `step` may be the number of steps: what stands behind the last. The frames have no body.
+        """
+        found = list[R]()
+        for offset, head in self._heads(self.step(step - 1)[0].end if step else self._prologue.frame.end):
+            if head.type in (STEP.code, SEAL.code):
+                break
+            if head.type == kind.code and head.step == step:
+                found.append(kind.front(self.layout).decode(step, self._frame(offset, kind).front, offset))
+        return found
+
     def nodes(self, offset: int) -> tuple[TapeNode, ...]:
         """The list of a NODES frame at an offset that an OPS frame names."""
         frame = self._frame(offset, NODES)

@@ -12,16 +12,17 @@ import numpy as np
 
 from ....base import system
 from ....base.arrays import Array
+from ....base.called_op import CalledOp
 from ....base.completed_step import Order, of_group
 from ....base.system import FilePath
 from ...file_version import open_regular
 from ..errors import NotRecordedError, UnsealedTraceWarning
 from ..format.constants import PARTIAL_SUFFIX, StepFlag, TensorRole
+from ..format.documents.notes import NotesRecord
 from ..format.frames import EVENT, NOTES, EventRecord
 from ..format.header import Header
 from ..format.layout import BodyExtent
 from ..format.limits import Limits
-from ..format.notes import NotesRecord
 from ..format.of_step import VALIDATION
 from ..format.schema import CLIPPING
 from ..format.step import STEP, StepRecord
@@ -168,6 +169,10 @@ class StepView:
         """The digests of everything the step computed; None where they are not recorded."""
         return self._trace.ops(self.step)
 
+    def calls(self) -> tuple[CalledOp, ...]:
+        """Every call of an op inside the step, in the order in which they ran; none where they are not recorded."""
+        return self._trace.calls(self.step)
+
     def metrics(self) -> dict[str, float]:
         """What the loss function gave to be shown, by name; empty where nothing is recorded of it."""
         return self._trace.metrics(self.step)
@@ -288,6 +293,13 @@ class TraceReader(Sequence[StepView]):
         """
         return self._recorded.tensor(name, self._checked(step), what)
 
+    def sketch(self, name: str, *, step: int, what: What = "grad") -> tuple[float, ...] | None:
+        """The sketch of a tensor of one step, 16 numbers; None where none is recorded, as in most traces.
+
+        Raises InvalidTraceError where the file is damaged.
+        """
+        return self._recorded.sketch(name, self._checked(step), what)
+
     def ops(self, step: int) -> OpDigests | None:
         """The digests of everything that a step computed; None where they are not recorded.
 
@@ -296,6 +308,18 @@ class TraceReader(Sequence[StepView]):
             InvalidTraceError: the file is damaged there.
         """
         return self._recorded.ops(self._checked(step))
+
+    def calls(self, step: int) -> tuple[CalledOp, ...]:
+        """Every call of an op inside a step, in the order in which they ran; none where they are not recorded.
+
+        They are written while the step runs. So `step` may be `len(trace)`, the one at which a run has ended: what it
+        called last may be why.
+
+        Raises:
+            IndexError: there is no such step.
+            InvalidTraceError: the file is damaged there.
+        """
+        return self._recorded.calls(step if step == len(self) else self._checked(step))
 
     def metrics(self, step: int) -> dict[str, float]:
         """What the loss function gave to be shown at a step, by name: the means over its micro-batches.

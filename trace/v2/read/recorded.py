@@ -6,13 +6,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from ....base.arrays import Array
+from ....base.called_op import CalledOp
 from ....base.completed_step import TapeNode
 from ..errors import InvalidTraceError, NotRecordedError
 from ..format.digest import NUMPY_DTYPES, TensorDigest
 from ..format.frame_type import FrameType, R
-from ..format.frames import FRAMES
+from ..format.frames import CALLS, FRAMES
 from ..format.layout import BodyExtent
-from ..format.of_step import METRICS, OPS, VALIDATION, VALUES, Figures
+from ..format.of_step import METRICS, OPS, SKETCHES, VALIDATION, VALUES, Figures
 from ..format.step import StepRecord
 from ..verdict import Verdict
 from .locate import Locator
@@ -57,6 +58,18 @@ class RecordedValues:
         if len(nodes) != len(record.values):
             raise InvalidTraceError(Verdict.CORRUPT, "an OPS frame names no NODES frame of its length", frame.offset)
         return OpDigests(nodes, record.values, record.grads)
+
+    def sketch(self, name: str, step: int, what: What) -> tuple[float, ...] | None:
+        """The sketch of a tensor of one step; None where none is recorded."""
+        found = self._told(step, SKETCHES)
+        return None if found is None else found[1].get((self._schema.position[name], what))
+
+    def calls(self, step: int) -> tuple[CalledOp, ...]:
+        """The calls of ops of a step, in the order in which they ran; of the last time, where a run was resumed."""
+        found = list[CalledOp]()
+        for record in self._locator.before_step(step, CALLS):
+            found = [*found[: record.first], *record.calls]
+        return tuple(found)
 
     def metrics(self, step: int) -> Figures:
         """The metrics of a step by name; none where none are recorded."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ....base.computing import versions
 from ....base.notes import Notes
-from ..format.notes import NOTES_TIME, NotesRecord
+from ..format.documents.notes import NOTES_TIME, NotesRecord
 
 
 def describe_environment() -> dict[str, str | int]:

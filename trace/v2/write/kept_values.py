@@ -1,4 +1,4 @@
-"""Elements of the first and of the last step, for modes that record digests alone."""
+"""Elements of the first and of the last step, and sketches, for modes that record digests alone."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,8 @@ from ....base.completed_step import CompletedStep
 from ..format.constants import TensorRole
 from ..format.digest import Algorithm, canonical, tensor_digest
 from ..format.layout import FrameLayout
-from ..format.of_step import recordable
+from ..format.of_step import Sketches, recordable
+from ..format.sketch import sketch
 from ..format.step import StepRecord
 
 
@@ -38,6 +39,14 @@ def kept_values(
             kept.append(Kept(what, position, array))
             budget -= spec.nbytes
     return kept
+
+
+def sketches_of(layout: FrameLayout, record: StepRecord, done: CompletedStep) -> Sketches:
+    """Sketches of every gradient of a step, and of every tensor after it, that are floats."""
+    grads = [("grad", layout.schema.tensors[i], i) for i in record.grads]
+    after = [("after", spec, i) for i, spec in enumerate(layout.schema.tensors)]
+    floats = [(what, spec, i) for what, spec, i in (*grads, *after) if spec.dtype in ("f32", "f64")]
+    return {(i, what): sketch(_arrays(done, what, spec.role)[spec.name]) for what, spec, i in floats}
 
 
 def _arrays(done: CompletedStep, what: str, role: TensorRole) -> dict[str, Array]:

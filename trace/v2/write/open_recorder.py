@@ -9,7 +9,7 @@ from json import dumps
 from ....base.keep import Keep
 from ....base.run import Run
 from ....base.system import FilePath
-from ..format.constants import RecordMode
+from ..format.constants import FOREIGN_NUMERICS, RecordMode
 from ..format.digest import Algorithm
 from ..format.header import UNKNOWN_DIGEST, Header
 from ..format.schema import CLIP_EVENT, Schema
@@ -61,13 +61,19 @@ def _header(keep: Keep, run: Run, schema: Schema, environment: bytes) -> Header:
         seed=run.seed,
         algorithm=algorithm,
         mode=RecordMode[keep.record.upper()],
-        state_every=keep.state_every or (1 if schema.nbytes <= _SMALL_STATE else 16),
+        state_every=keep.state_every or _state_every(keep, run, schema),
         numerics=run.numerics,
         largest_payload=keep.largest_payload,
         environment=algorithm.hash(environment).ljust(32, b"\0"),
         parent_root=UNKNOWN_DIGEST if parent is None else parent.root.ljust(32, b"\0"),
         parent_steps=0 if parent is None else parent.steps,
     )
+
+
+def _state_every(keep: Keep, run: Run, schema: Schema) -> int:
+    """Each step, where that is cheap: of a run of another framework, whose state was copied to be told, digests are."""
+    copied = run.numerics == FOREIGN_NUMERICS and keep.record in ("digest", "bare")
+    return 1 if copied or schema.nbytes <= _SMALL_STATE else 16
 
 
 def resume_recorder(keep: Keep | FilePath, run: Run, *, steps: int) -> TraceRecorder:

@@ -5,18 +5,20 @@ from types import TracebackType
 from typing import Self
 from warnings import warn
 
-from ....base.completed_step import CompletedStep, StepNumbers, StepTape
+from ....base.arrays import Array
+from ....base.called_op import CalledOp
+from ....base.completed_step import CompletedStep, DigestedTape, StepNumbers, StepTape
 from ....base.errors import DomainError
 from ....base.keep import Keep
 from ....base.run import Run
 from ..errors import RepeatedStepWarning
 from ..format.digest import Algorithm, raw, state_root, tensor_digest
-from ..format.frames import KEYFRAME, NOTES
-from ..format.notes import NotesRecord
-from ..format.of_step import METRICS, VALIDATION, VALUES, encode_figures, encode_values
+from ..format.documents.notes import NotesRecord
+from ..format.frames import CALLS, KEYFRAME, NOTES, CallsRecord, encode_front_of_calls
+from ..format.of_step import METRICS, SKETCHES, VALIDATION, VALUES, encode_figures, encode_sketches, encode_values
 from ..format.step import STEP, StepRecord, encode_step
 from .fronts import StepFronts
-from .kept_values import kept_values
+from .kept_values import kept_values, sketches_of
 from .keyframe_schedule import KeyframeSchedule
 from .ops_schedule import OpsSchedule
 from .prepared.prepared_frames import PreparedFrames, StepRows
@@ -47,6 +49,7 @@ class TraceRecorder:
         """
         self._repeated = repeated
         self._schedule, self._values_budget = OpsSchedule(keep.ops), keep.values // 2
+        self._sketches = keep.sketches
         self._writer = writer
         self._tensors = tensors
         self._layout = writer.layout
@@ -179,15 +182,22 @@ class TraceRecorder:
             self.event("differs", found.note)
             warn(found.told(self.path), RepeatedStepWarning, stacklevel=3)
 
-    def record_tape(self, tape: StepTape) -> None:
+    def record_tape(self, tape: StepTape | DigestedTape) -> None:
         """Record the digests of every value and gradient of the last step, which was handed over without its tape.
 
         Raises:
             TraceWriteError: the file cannot be written.
         """
-        values = tuple([tensor_digest(self._algorithm, array) for array in tape.values])
-        grads = tuple([None if array is None else tensor_digest(self._algorithm, array) for array in tape.grads])
-        self._schedule.spend(self._writer.ops(tape.nodes, values, grads))
+        made = tape if isinstance(tape, DigestedTape) else self._digested(tape)
+        self._schedule.spend(self._writer.ops(made.nodes, tuple(made.values), tuple(made.grads)))
+
+    def _digested(self, tape: StepTape) -> DigestedTape:
+        grads = [None if grad is None else self.digest(grad) for grad in tape.grads]
+        return DigestedTape(tape.nodes, [self.digest(value) for value in tape.values], grads)
+
+    def digest(self, array: Array) -> bytes:
+        """The digest of an array in this trace."""
+        return tensor_digest(self._algorithm, array)
 
     def _keep_values(self, done: CompletedStep) -> None:
         """Write elements of the last step recorded, as far as the budget goes."""
@@ -232,6 +242,16 @@ class TraceRecorder:
         """
         self._writer.note(NOTES, NOTES.front(self._layout).encode(notes=record))
 
+    def calls(self, first: int, calls: Sequence[CalledOp]) -> None:
+        """Write calls of ops of the step that runs, from its call ``first`` on, and hand them to the system at once.
+
+        Raises:
+            DomainError: more than 4 MiB in all.
+            TraceWriteError: the file cannot be written.
+        """
+        self._writer.note(CALLS, encode_front_of_calls(self._layout, CallsRecord(first, tuple(calls))))
+        self._writer.flush()
+
     def event(self, kind: str, text: str) -> None:
         """Write a note into the trace: a kind of `a-z0-9_-` and a text, 64 KiB in all.
 
@@ -254,6 +274,9 @@ class TraceRecorder:
             self._last_digests = self._digests_after(last)
             if last.step > 0:
                 self._keep_values(last)
+            if self._sketches:
+                made = sketches_of(self._layout, self._last_record, last)
+                self._writer.told(SKETCHES, encode_sketches(self._layout, made))
         self._writer.seal(self._last_digests)
 
     def close(self) -> None:

@@ -51,7 +51,7 @@ class Minimal:
     """
 
     data: bytes
-    newest: int = 133
+    newest: int = 135
     steps: list[Step] = field(default_factory=list)
     keyframes: dict[int, dict[str, bytes]] = field(default_factory=dict)
     events: list[tuple[int, str, str]] = field(default_factory=list)
@@ -130,6 +130,8 @@ class Minimal:
             131: self.metrics,
             132: self.validation,
             133: self.noted,
+            134: self.called,
+            135: self.sketched,
         }[kind](step, front, body, at)
 
     def schema(self, step: int, front: bytes, body: bytes, at: int) -> None:
@@ -288,6 +290,27 @@ class Minimal:
         told = json.loads(front)
         assert told.keys() == {"notes", "host", "time"} and not body and step == len(self.steps)
         self.notes = [*getattr(self, "notes", []), (step, told)]
+
+    def called(self, step: int, front: bytes, body: bytes, at: int) -> None:
+        first, length, count, zero = struct.unpack("<IIII", front[:16])
+        told, digests = json.loads(front[16 : 16 + length]), front[16 + length :]
+        assert zero == 0 and not body and step == len(self.steps) and len(digests) == count * self.D
+        found, at = [], 0
+        for *texts, flags, taken, given in told["calls"]:
+            parts = [digests[i * self.D : (i + 1) * self.D] for i in range(at, at + taken + given)]
+            found.append(([told["texts"][i] for i in texts], flags, parts[:taken], parts[taken:]))
+            at += taken + given
+        assert at == count
+        self.calls: dict[int, list[Any]] = getattr(self, "calls", {})
+        self.calls[step] = [*self.calls.get(step, [])[:first], *found]
+
+    def sketched(self, step: int, front: bytes, body: bytes, at: int) -> None:
+        count, sums = struct.unpack("<II", front[:8])
+        assert sums == 16 * count and not body and step == len(self.steps) - 1 and len(front) == 8 + 72 * count
+        self.sketches: dict[tuple[int, int, int], tuple[float, ...]] = {}
+        for i in range(count):
+            position, kind = struct.unpack_from("<II", front, 8 + 8 * i)
+            self.sketches[step, position, kind] = struct.unpack_from("<16f", front, 8 + 8 * count + 64 * i)
 
     def figures(self, found: dict[str, float], step: int, front: bytes, body: bytes) -> None:
         count, zero = struct.unpack("<II", front[:8])

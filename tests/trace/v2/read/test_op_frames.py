@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from dgrr.trace import CompletedStep, InvalidTraceError, StepTape, TapeNode, open_trace, validate
+from dgrr.trace.v2.format.documents.nodes import decode_nodes
 from dgrr.trace.v2.format.limits import Limits
-from dgrr.trace.v2.format.nodes import decode_nodes
 from dgrr.trace.v2.repair.rollback import rollback_v2
 
 from ....keeping import recorder_of

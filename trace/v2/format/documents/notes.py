@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Final, cast
 
-from ....base.errors import DomainError
-from .constants import NOTES_BYTES
-from .limits import Limits, check_marks
-from .schema import canonical_json
+from .....base.errors import DomainError
+from ..constants import NOTES_BYTES
+from ..limits import Limits, check_marks
+from ..schema import canonical_json
 
 NOTES_TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 

@@ -3,23 +3,29 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from ...base.arrays import Array
-from ...base.completed_step import CompletedStep
-from ...base.errors import DomainError, DTypeError
-from ...base.keep import Mode
-from ...base.packages import package
-from ...base.run import RuleGroup, Run
-from ..v2.format.constants import FOREIGN_NUMERICS
-from ..v2.write.recorder import TraceRecorder
-from .pytorch_arrays import array
-from .pytorch_layers import LayerTape
-from .pytorch_optimizer import TorchOptimizer
-from .run import RecordedRun
-from .shared import Framework, TraceTarget, begin, leaves, named_arrays
+from ....base.arrays import Array
+from ....base.completed_step import CompletedStep
+from ....base.errors import DomainError, DTypeError
+from ....base.keep import Mode
+from ....base.packages import package
+from ....base.run import RuleGroup, Run
+from ....tape.location import CodePosition
+from ...v2.format.constants import FOREIGN_NUMERICS
+from ...v2.write.recorder import TraceRecorder
+from ..run import RecordedRun
+from ..shared import Framework, TraceTarget, begin, leaves, named_arrays
+from .arrays import array
+from .layer_tape import LayerTape
+from .op_calls import OpCalls
+from .torch_modules import TorchModules
+from .torch_optimizer import TorchOptimizer
+
+Level: TypeAlias = Literal["layer", "op"]
+"""What is digested on the way: what layers take and give, or besides every op that is called."""
 
 
 def record_torch(
@@ -29,6 +35,7 @@ def record_torch(
     *,
     record: Mode | None = None,
     seed: int | None = None,
+    level: Level | None = None,
 ) -> "TorchRun":
     """Record a PyTorch training loop: every ``optimizer.step()`` from now on, until the ``with`` block ends.
 
@@ -49,12 +56,16 @@ def record_torch(
         record: what is kept of each step where `trace` is a path: "full", the default, "grads" or "digest". Digests
             have no tolerance, and a framework that promises no bits needs one.
         seed: of the run, for people; default: ``torch.initial_seed()``.
+        level: "op" records, at the steps of which the trace keeps the ``ops``, besides the layers every op that PyTorch
+            calls in eager code, in the order of execution: its options, digests of what it takes and gives, its phase,
+            layer and line. They are written while the step runs, so that a run that hangs or dies shows its last ops;
+            such a step takes about twice the time. Default: "layer", or what a golden trace asks for.
 
     Raises:
         ModuleNotFoundError: PyTorch is not installed.
         DTypeError: an argument is of another type.
-        DomainError: the optimizer updates a tensor that is no parameter of the model, or a parameter is of another
-            dtype or has no shape yet.
+        DomainError: the optimizer updates a tensor that is no parameter of the model, a parameter is of another dtype
+            or has no shape yet, or the level is another.
         TraceWriteError: the trace cannot be begun.
 
     >>> import tempfile, torch
@@ -74,18 +85,22 @@ def record_torch(
     torch = package("record_torch", "torch")
     _check("model", model, torch.nn.Module, "torch.nn.Module")
     _check("optimizer", optimizer, torch.optim.Optimizer, "torch.optim.Optimizer")
-    params = dict(model.named_parameters())
-    _check_params(torch, params)
-    reader = TorchOptimizer(torch, optimizer, params)
-    framework = Framework("torch", torch.__version__, _settings(torch, params), reader.groups, reader.counts)
-    begins = _state(model, params, reader, 0)
+    chosen: Level = level or getattr(trace, "level", None) or "layer"
+    if chosen not in get_args(Level):
+        raise DomainError(f"record_torch: argument 'level': expected 'layer' or 'op', got {level!r}")
+    modules = TorchModules(model)
+    _check_params(torch, modules.params)
+    reader = TorchOptimizer(torch, optimizer, modules.params)
+    framework = Framework("torch", torch.__version__, _settings(torch, modules.params), reader.groups, reader.counts)
+    begins = _state(modules, reader, 0)
     run = Run(
         **begins,
         rules=[RuleGroup(reader.rule, tuple(reader.hyper()))],
         numerics=FOREIGN_NUMERICS,
         seed=torch.initial_seed() % 2**64 if seed is None else seed,
     )
-    return TorchRun(torch, model, optimizer, reader, begin("record_torch", trace, run, framework, record))
+    recorder = begin("record_torch", trace, run, framework, record)
+    return TorchRun(torch, model, modules, optimizer, reader, recorder, chosen)
 
 
 @dataclass(slots=True, eq=False)
@@ -108,14 +123,25 @@ class TorchRun(RecordedRun):
     readable; where a loss or a gradient was not finite it is sealed.
     """
 
-    def __init__(self, torch: Any, model: Any, optimizer: Any, reader: TorchOptimizer, recorder: TraceRecorder) -> None:
+    def __init__(
+        self,
+        torch: Any,
+        model: Any,
+        modules: TorchModules,
+        optimizer: Any,
+        reader: TorchOptimizer,
+        recorder: TraceRecorder,
+        level: Level,
+    ) -> None:
         super().__init__(recorder)
         self._handed = list[_Handed]()
         self._calls = list[dict[str, Array]]()
         self._first: Array | None = None
-        self._torch, self._model, self._reader = torch, model, reader
-        self._params = dict(model.named_parameters())
-        self._layers = LayerTape(torch, model, self._params)
+        self._stepped: CodePosition | None = None
+        self._torch, self._modules, self._reader = torch, modules, reader
+        self._params = modules.params
+        self._layers = LayerTape(torch, modules, recorder.digest)
+        self._ops = OpCalls(torch, self._layers, recorder.digest, recorder.calls) if level == "op" else None
         self._hooks = [
             model.register_forward_pre_hook(self._called, with_kwargs=True),
             optimizer.register_step_pre_hook(self._before),
@@ -148,17 +174,22 @@ class TorchRun(RecordedRun):
             loss.register_hook(handed.spend)
         self._handed.append(handed)
         self._calls = []
+        self._layers.loss(loss)
         return loss
 
     def _detach(self) -> None:
         for hook in self._hooks:
             hook.remove()
+        if self._ops is not None:
+            self._ops.stop()
         self._layers.close()
 
     def _begin_step(self) -> None:
         self._handed, self._calls, self._first = [], [], None
         self._layers.clear()
         self._layers.noting = self._recorder.wants_tape(self.steps)
+        if self._ops is not None and self._layers.noting:
+            self._ops.start()
 
     def _called(self, model: Any, args: Any, kwargs: Any) -> None:
         """Note what the model is called with, where gradients are computed."""
@@ -168,6 +199,9 @@ class TorchRun(RecordedRun):
 
     def _before(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
         """Look for the loss before the update, and note that of a closure."""
+        self._stepped = self._layers.user()
+        if self._ops is not None:
+            self._ops.is_optimizing = True
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
         if closure is None:
             self._require_loss()
@@ -192,16 +226,20 @@ class TorchRun(RecordedRun):
 
     def _after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Record the step that was just done."""
+        if self._ops is not None:
+            self._ops.stop()
         self._require_loss()
         step, losses = self.steps, [handed.loss for handed in self._handed]
         losses = losses if self._first is None else [self._first]
-        grads = {name: param.grad for name, param in self._params.items() if param.grad is not None}
+        kept = {name: param.grad for name, param in self._params.items() if param.grad is not None}
+        grads = {name: array(grad) for name, grad in kept.items() if name in self._reader.updated}
+        self._layers.consumed(grads, self._stepped)
         done = CompletedStep(
             step=step,
             loss=reduce(np.add, losses),
             hyper=self._reader.hyper(),
-            grads={name: array(grad) for name, grad in grads.items() if name in self._reader.updated},
-            **_state(self._model, self._params, self._reader, step + 1),
+            grads=grads,
+            **_state(self._modules, self._reader, step + 1),
             batch=self._batch(),
             micro_batches=len(losses),
             tape=self._layers.taken() if self._layers.noting else None,
@@ -244,12 +282,12 @@ def _check_params(torch: Any, params: Mapping[str, Any]) -> None:
             )
 
 
-def _state(model: Any, params: Mapping[str, Any], reader: TorchOptimizer, steps: int) -> dict[str, Any]:
+def _state(modules: TorchModules, reader: TorchOptimizer, steps: int) -> dict[str, Any]:
     """Params, state of the optimizer and of the model after so many steps of the trace."""
     return {
-        "params": {name: array(param) for name, param in params.items()},
+        "params": {name: array(param) for name, param in modules.params.items()},
         "state": reader.state(steps),
-        "model_state": {name: array(buffer) for name, buffer in model.named_buffers()},
+        "model_state": {name: array(buffer) for name, buffer in modules.buffers.items()},
     }
 
 
@@ -260,4 +298,25 @@ def _settings(torch: Any, params: Mapping[str, Any]) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "matmul": torch.get_float32_matmul_precision(),
+        "capability": torch.backends.cpu.get_cpu_capability(),
+        "onednn": bool(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
+        "mkl": bool(torch.backends.mkl.is_available()),
+        **(_cuda_settings(torch) if torch.cuda.is_available() else {}),
+    }
+
+
+def _cuda_settings(torch: Any) -> dict[str, Any]:
+    """What results on NVIDIA's devices depend on."""
+    cuda, cudnn = torch.backends.cuda, torch.backends.cudnn
+    return {
+        "gpu": torch.cuda.get_device_name(),
+        "cuda": torch.version.cuda,
+        "cudnn": cudnn.version(),
+        "tf32": [bool(cuda.matmul.allow_tf32), bool(cudnn.allow_tf32)],
+        "benchmark": bool(cudnn.benchmark),
+        "attention": [
+            bool(cuda.flash_sdp_enabled()),
+            bool(cuda.mem_efficient_sdp_enabled()),
+            bool(cuda.math_sdp_enabled()),
+        ],
     }

@@ -4,11 +4,11 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-from ....base.completed_step import TapeNode
-from ....base.errors import DomainError
-from .digest import NUMPY_DTYPES
-from .limits import Limits, check_marks
-from .schema import canonical_json
+from .....base.completed_step import TapeNode
+from .....base.errors import DomainError
+from ..digest import NUMPY_DTYPES
+from ..limits import Limits, check_marks
+from ..schema import canonical_json
 
 _COMMAS = 24  # of a node, on average: eight fields, its sizes and its inputs
 _DTYPES = {str(dtype) for dtype in NUMPY_DTYPES.values()}
@@ -40,11 +40,12 @@ def decode_nodes(front: bytes, limits: Limits) -> tuple[TapeNode, ...]:
 
 
 def _row(node: TapeNode) -> list[Any]:
-    texts = [_printable(text) for text in (node.attrs, node.name, node.scope, node.place)]
-    return [_printable(node.op), node.dtype, list(node.shape), list(node.parents), *texts]
+    texts = [printable(text) for text in (node.attrs, node.name, node.scope, node.place)]
+    return [printable(node.op), node.dtype, list(node.shape), list(node.parents), *texts]
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """A text with a blank for each character that cannot be printed."""
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 

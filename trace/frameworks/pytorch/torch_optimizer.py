@@ -6,12 +6,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...base.arrays import Array
-from ...runtime.optim import SGD, Adam, AdamW, Rule
-from ...tape.errors import DomainError
-from .laws import corrections, joined, name_of
-from .pytorch_arrays import array
-from .shared import leaves
+from ....base.arrays import Array
+from ....runtime.optim import SGD, Adam, AdamW, Rule
+from ....tape.errors import DomainError
+from ..laws import corrections, joined, name_of
+from ..shared import leaves
+from .arrays import array
 
 _BUFFERS = {"momentum": "momentum_buffer", "m": "exp_avg", "v": "exp_avg_sq"}
 """What a law calls a buffer, and what PyTorch calls it."""

@@ -64,7 +64,7 @@ def _several(args: argparse.Namespace) -> Answer:
     from ....showing.folder import entry, screen
 
     found = [entry(_there(path)) for path in args.paths]
-    return _shown("runs", found, styled(screen(found, os.curdir)))
+    return _shown("runs", found, styled(screen(found, ".")))
 
 
 def _tensor(args: argparse.Namespace) -> Answer:

@@ -92,7 +92,7 @@ MISSING = [
     (nn, "BatchNorm2d", "dgrr.tape.nn has no 'BatchNorm2d'; it is nn.BatchNorm, for any number of axes"),
     (ops, "cat", "dgrr.tape.ops has no 'cat'; it is ops.concat, its dim is axis"),
     (ops, "softmin", "dgrr.tape.ops has no 'softmin'; write ops.softmax(-x)"),
-    (ops, "svd", "dgrr.tape.ops has no 'svd'; numpy's on x.numpy(), without a gradient"),
+    (ops, "eigh", "dgrr.tape.ops has no 'eigh'; numpy's on x.numpy(), without a gradient"),
     (ops, "reduce_summ", "dgrr.tape.ops has no 'reduce_summ'; did you mean ops.reduce_sum?"),
     (optim, "Warmup", "dgrr.runtime.optim has no 'Warmup'; did you mean optim.WarmUp?"),
     (optim, "ExponentialLR", "dgrr.runtime.optim has no 'ExponentialLR'; it is optim.Exponential"),

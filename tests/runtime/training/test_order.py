@@ -13,7 +13,7 @@ from dgrr.runtime.training.saving.checkpoint import CheckpointError
 from dgrr.runtime.training.step_runner import StepMode
 from dgrr.tape import DomainError, nn, ops
 from dgrr.trace import at, compare, open_trace, replay, validate
-from dgrr.trace.cli.inspection import step_dict, step_lines
+from dgrr.trace.cli.inspection import step_facts
 from dgrr.trace.v2.format.constants import StepFlag
 from dgrr.trace.v2.write import scalar_names
 from dgrr.trace.v2.write.prepared import prepared_front
@@ -131,8 +131,9 @@ def test_a_trace_says_the_order_and_replay_follows_it(tmp_path: Path) -> None:
     assert validate(path).ok
     with open_trace(path) as trace:
         assert [(view.micro_batches, view.order) for view in trace] == [(5, "tree")] * 3
-        assert "  micro-batches 5, added in a tree" in step_lines(trace, trace[0])
-        assert step_dict(trace[0])["order"] == "tree"
+        facts = {fact.name: fact for fact in step_facts(trace, trace[0])}
+        assert facts["micro_batches"].text == "  micro-batches 5, added in a tree"
+        assert facts["order"].value == "tree"
     report = replay(path, loss_fn=loss_fn, batches=BATCHES)
     assert report.ok and (report.update, report.gradient, report.data) == ("proven",) * 3, report
     assert str(report).endswith("\n  the 5 micro-batches of a step were added in a tree")

@@ -14,7 +14,8 @@ import pytest
 from dgrr.base.keep import Keep
 from dgrr.base.run import RuleGroup, Run
 from dgrr.trace import CompletedStep, open_recorder, open_trace, recover, validate
-from dgrr.trace.cli.inspection import step_dict
+from dgrr.trace.cli.answer import part
+from dgrr.trace.cli.inspection import step_facts
 from dgrr.trace.v2.format.fields import F64, TEXT, U32, Field, Texts, zero
 from dgrr.trace.v2.format.frame_type import FramePlace, FrameType
 from dgrr.trace.v2.format.frames import FRAMES
@@ -68,7 +69,8 @@ def recorded(path: Path, steps: int = 6, record: Any = "grads") -> Path:
 
 def marks(path: Path) -> list[Any]:
     with open_trace(path) as trace:
-        return [step_dict(view).get("marks") for view in trace]
+        facts: list[Any] = [part("step", step_facts(trace, view)).value for view in trace]
+        return [each.get("marks") for each in facts]
 
 
 def given(*steps: int) -> list[Any]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from time import monotonic
 from typing import Any, TypeAlias, cast
 
@@ -200,11 +201,17 @@ class _Argument:
 
 def _told(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[tuple[_Argument, Any]]:
     """What an op was called with, each with its parameter; those that were left out are left out."""
-    declared = {argument.name: argument for argument in op._schema.arguments}
-    given = {**dict(zip(declared, args, strict=False)), **kwargs}
-    for name, value in given.items():
-        alias = getattr(declared.get(name), "alias_info", None)
-        yield _Argument(name, is_write=alias is not None and alias.is_write), value
+    declared = _declared(op)
+    for name, value in {**dict(zip(declared, args, strict=False)), **kwargs}.items():
+        yield declared[name], value
+
+
+@lru_cache(maxsize=4096)
+def _declared(op: Any) -> dict[str, _Argument]:
+    """The parameters of an op, in their order."""
+    arguments = op._schema.arguments
+    writes = [argument.alias_info is not None and argument.alias_info.is_write for argument in arguments]
+    return {each.name: _Argument(each.name, is_write=w) for each, w in zip(arguments, writes, strict=True)}
 
 
 def _replaced(begun: CalledOp, outputs: tuple[bytes, ...]) -> CalledOp:

@@ -137,6 +137,21 @@ def unrelated(p):
     return lambda h, x: (x * p["b"], h * x)
 
 
+def product(p):
+    """The state is a product with the state, which no kernel can write where it reads."""
+
+    def body(h, x):
+        y = h * x
+        return ops.matmul(h, p["w"]), y
+
+    return body
+
+
+def signed_zeros(p):
+    """Of one of both, all that flows to it is -0."""
+    return lambda s, x: (s - (p["a"] * x).sum() + (p["b"] * x).sum(), None)
+
+
 def closed(p):
     """Hands out what is around it."""
     return lambda h, x: (p["b"], h * x + p["b"])
@@ -238,6 +253,9 @@ def loops(n: int) -> list[Loop]:
         Loop("swapped", swapped, (h, b), x, {"b": drawn(12, 4)}),
         Loop("doubled", doubled, (h, b), x, {"b": drawn(12, 4)}),
         Loop("unrelated", unrelated, h, x, {"b": b}),
+        Loop("unrelated, last alone", unrelated, h, x, {"b": b}, every=False),
+        Loop("product", product, batch, drawn(8, n, 3, 4), {"w": w}),
+        Loop("signed zeros", signed_zeros, np.array(0.25), np.zeros((n, 4)), {"a": b, "b": h}),
         Loop("closed", closed, h, x, {"b": b}),
         Loop("counted", counted, (np.array(3), h), x, {"b": b}),
         Loop("dropping", dropping, h, (x, keys), {"b": b}),

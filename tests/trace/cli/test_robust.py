@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dgrr.trace.cli import commands, main
-from dgrr.trace.cli.answer import done
+from dgrr.trace.cli.answer import Fact, done
 
 RecordRun = Callable[..., Path]
 Said = tuple[int, str, str]
@@ -138,7 +138,7 @@ def test_help_has_examples_that_can_be_parsed(
     assert max(map(len, text.splitlines())) <= 110
     lines = [shlex.split(line.split("   ")[0]) for line in text.split("examples:\n")[1].splitlines()]
     assert all(words[0] == "dgrr" for words in lines)
-    answered = [known._replace(run=lambda args: done({}, "parsed")) for known in commands.commands()]
+    answered = [known._replace(run=lambda args: done(Fact("parsed", True, "parsed"))) for known in commands.commands()]
     monkeypatch.setattr(commands, "commands", lambda argv: answered)
     for words in lines:
         assert main(words[1:]) == 0, words

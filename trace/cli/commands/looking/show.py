@@ -81,7 +81,7 @@ def _tensor(args: argparse.Namespace) -> Answer:
     with read(path, "tolerate_tail") as trace:
         _require_there(trace, args.tensor, args.step, what)
         found = ShownTensor.of(trace, args.tensor, what, args.step)
-    return _shown("tensor", found, styled(found.screen()))
+    return _shown("tensor", found.to_dict(), styled(found.screen()))
 
 
 def _require_there(trace: "TraceReader", name: str, step: int | None, what: str) -> None:

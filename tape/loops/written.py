@@ -33,9 +33,9 @@ class WrittenLoop:
         self._first = len(tape)
         self.steps: list[dict[int, AnyVar]] = [{} for _ in range(loop.length)]
         for t in loop.places:
-            known = dict(zip(body.inputs, [*now, *[row[t] for row in rows], *around], strict=True))
-            self.steps[t] = self._step(t, known)
-            now = [known[id] for id in body.after]
+            inputs: list[AnyVar] = [*now, *[row[t] for row in rows], *around]
+            self.steps[t] = self._step(t, dict(zip(body.inputs, inputs, strict=True)))
+            now = [self.steps[t][id] for id in body.after]
         self.ends, self._end = now, len(tape)
 
     def _step(self, t: int, known: dict[int, AnyVar]) -> dict[int, AnyVar]:

@@ -294,3 +294,15 @@ def test_hooks_see_the_gradients_of_results():
     tape.hook(last, lambda g: seen.append(g.item()) or AnyTensor(np.array(g.item() * 10.0)))
     g = tape.backward_scalar(last + ys.sum() * 0.0)[w].item()
     assert seen == [1.0] and g == 10.0 * 5.0
+
+
+def test_results_are_counted_among_the_ops_that_are_replaced():
+    tape = Tape()
+    x = tape.leaf(np.ones(3))
+    with tape.replacing({1: AnyTensor(np.full(3, 7.0)), 2: AnyTensor(np.full(3, 5.0))}):
+        last, ys = scan(lambda h, x: (h + x, h), np.zeros(()), x)
+        y = ys * 2.0
+    assert last.item() == 3.0 and ys.numpy().tolist() == [7.0] * 3 and y.numpy().tolist() == [5.0] * 3
+    text = "replacing: op 0 \\(scan\\): expected shape \\(\\), got \\(2,\\)"
+    with pytest.raises(ShapeError, match=text), tape.replacing({0: AnyTensor(np.zeros(2))}):
+        scan(lambda h, x: (h + x, h), np.zeros(()), x)

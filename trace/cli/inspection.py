@@ -5,6 +5,7 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
+from ...base.called_op import CalledOp
 from ...base.completed_step import TapeNode
 from ...base.ulp import exact
 from ..told import as_text
@@ -106,9 +107,15 @@ def step_facts(trace: TraceReader, view: StepView) -> list[Fact]:
         Fact("gradients", grads, listed(_gradient(name, **grad) for name, grad in grads.items())),
         Fact("state", view.state_digests, listed(states)),
         _ops(view.ops()),
+        _calls(view.calls()),
         Fact("root", view.root, f"  state root {view.root.hex() if view.root else 'not recorded at this step'}"),
         Fact("link", view.link, f"  link {view.link.hex()}"),
     ]
+
+
+def _calls(calls: Sequence[CalledOp]) -> Fact:
+    """The calls of ops of a step of another framework."""
+    return Fact("calls", calls, listed(f"call #{i} {c.name}({c.options}), {c.where}" for i, c in enumerate(calls)))
 
 
 _FIGURES = {"metrics": "metric ", "validation": "validation "}

@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from ..base.diagnosis import Remark
-from ..base.keep import Keep
 from ..base.pytorch_names import refuse_names as _refuse_names
-from ..base.run import Run
+from ..base.runs.keep import Keep
+from ..base.runs.run import Run
 from . import data
 from .captured.captured_function import CapturedFunction, capture_function
 from .captured.captured_step import CapturedStep, capture

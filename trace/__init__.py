@@ -4,10 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..base.completed_step import CompletedStep, StepTape, TapeNode
     from ..base.errors import NonFiniteError
-    from ..base.keep import Keep
-    from ..base.run import Parent, RuleGroup, Run
+    from ..base.runs.completed_step import CompletedStep, StepTape, TapeNode
+    from ..base.runs.keep import Keep
+    from ..base.runs.run import Parent, RuleGroup, Run
     from .auditing.audit import audit
     from .auditing.certificate import Audit
     from .auditing.check import check_certificate
@@ -60,20 +60,20 @@ _HOMES = {
     "Cause": ".comparing.result",
     "CertificateError": ".auditing.read_certificate",
     "Comparison": ".comparing.result",
-    "CompletedStep": "..base.completed_step",
+    "CompletedStep": "..base.runs.completed_step",
     "ConditionError": ".watching.expression",
     "Continuation": ".replaying.continued",
     "Edits": ".replaying.edited",
     "Finding": ".v2.check.report",
     "InvalidTraceError": ".v2.errors",
-    "Keep": "..base.keep",
+    "Keep": "..base.runs.keep",
     "Limits": ".v2.format.limits",
     "NonFiniteError": "..base.errors",
     "NonFiniteStepError": ".v2.errors",
     "NotRecordedError": ".v2.errors",
     "OpDifference": ".comparing.ops",
     "OpDigests": ".v2.read.op_digests",
-    "Parent": "..base.run",
+    "Parent": "..base.runs.run",
     "PastStep": ".replaying.travel",
     "Policy": ".comparing.policy",
     "RebuildError": ".replaying.travel",
@@ -81,11 +81,11 @@ _HOMES = {
     "Recovery": ".v2.repair.recover",
     "RepeatedStepWarning": ".v2.errors",
     "Report": ".v2.check.report",
-    "RuleGroup": "..base.run",
-    "Run": "..base.run",
-    "StepTape": "..base.completed_step",
+    "RuleGroup": "..base.runs.run",
+    "Run": "..base.runs.run",
+    "StepTape": "..base.runs.completed_step",
     "StepView": ".v2.read.reader",
-    "TapeNode": "..base.completed_step",
+    "TapeNode": "..base.runs.completed_step",
     "TensorDifference": ".comparing.tensors",
     "Trace": ".trace",
     "TraceFileError": ".file_version",

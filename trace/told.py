@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..base.completed_step import VALIDATION
+from ..base.runs.completed_step import VALIDATION
 from .v2.errors import InvalidTraceError
 from .v2.format.documents.notes import NotesRecord
 from .v2.read.reader import TraceReader

@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from ...base.arrays import Arrays
-from ...base.completed_step import Order
 from ...base.printed import facts, panel, text
+from ...base.runs.completed_step import Order
 from ...screen.panels import folded
 from ...screen.showing import counted, size
 from ...tape import DomainError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ...base.arrays import Array
-from ...base.completed_step import StepNumbers, StepTape, TapeNode
+from ...base.runs.completed_step import StepNumbers, StepTape, TapeNode
 from ...tape import AnyTensor, DgrrError, DomainError
 from ...tape.graph.backward import DenseGrads
 from ...tape.record import lowering

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.arrays import Array, Arrays
-from ...base.completed_step import StepTape
+from ...base.runs.completed_step import StepTape
 from ...tape import AnyTensor, DomainError, ShapeError
 from ...tape.graph.backward import DenseGrads
 from ...tape.numerics.engine.kernel import Kernel

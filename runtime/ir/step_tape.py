@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ...base.arrays import Array
-from ...base.completed_step import StepTape, TapeNode
+from ...base.runs.completed_step import StepTape, TapeNode
 from ...tape.graph.node import LEAF, Node
 from ..step.evaluate import Evaluation, evaluations
 from ..step.training_step import TrainingStep

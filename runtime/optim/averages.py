@@ -6,8 +6,8 @@ from numbers import Real
 import numpy as np
 
 from ...base.arrays import Array, Arrays
-from ...base.completed_step import EMA
-from ...base.run import RuleGroup
+from ...base.runs.completed_step import EMA
+from ...base.runs.run import RuleGroup
 from ...tape.errors import DomainError
 from ...tape.numerics.engine.launch import launch
 from .arrays import check_in_place, check_like, contiguous, prepared_words

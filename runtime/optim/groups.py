@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from ...base.arrays import Array, Arrays
-from ...base.completed_step import FROZEN, of_group
-from ...base.run import RuleGroup
+from ...base.runs.completed_step import FROZEN, of_group
+from ...base.runs.run import RuleGroup
 from ...tape.errors import DomainError
 from .admission import require_rule
 from .averages import HYPERPARAMETER, Averages, ema_key

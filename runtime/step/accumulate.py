@@ -5,7 +5,7 @@ from typing import Any, Generic, NamedTuple
 
 from typing_extensions import TypeVar
 
-from ...base.completed_step import Order
+from ...base.runs.completed_step import Order
 from ...tape.errors import DomainError
 from ...tape.record.op import OPS
 from .tree import Sums

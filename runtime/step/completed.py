@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from ...base.arrays import Array
-from ...base.completed_step import CompletedStep, StepNumbers, StepTape
+from ...base.runs.completed_step import CompletedStep, StepNumbers, StepTape
 from .training_step import TrainingStep
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 
 from ...base.arrays import Array, Arrays
-from ...base.completed_step import Order
+from ...base.runs.completed_step import Order
 from ...tape import AnyTensor
 from ..optim import clip_by_global_norm, clip_by_value
 from .accumulate import Accumulation, Means

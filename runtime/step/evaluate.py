@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Array, Arrays
-from ...base.completed_step import Order
+from ...base.runs.completed_step import Order
 from ...screen.panels import ShownAsPanel
 from ...screen.showing import LIMIT, counted, more
 from ...tape import (

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from ...base.completed_step import VALIDATION
+from ...base.runs.completed_step import VALIDATION
 from ...tape import AnyVar, Context, DomainError, GradientError, ShapeError, TapeError, Var
 
 FIGURES = ("step", "epoch", "loss", "lr", "gradient_norm", "seconds")

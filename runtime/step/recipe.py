@@ -5,8 +5,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self, get_args
 
 from ...base.arrays import Arrays
-from ...base.completed_step import Order
-from ...base.run import OnNonfinite
+from ...base.runs.completed_step import Order
+from ...base.runs.run import OnNonfinite
 from ...tape.errors import DomainError
 from ..optim.averages import require_decay
 from ..optim.groups import Groups, Optimizer, frozen_names, grouped, require_frozen, require_optimizer

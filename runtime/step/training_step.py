@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.arrays import Array, Arrays
-from ...base.run import Run
+from ...base.runs.run import Run
 from ...screen.panels import ShownAsPanel
 from ...screen.showing import counted, size
 from ...tape import NUMERICS, DgrrError

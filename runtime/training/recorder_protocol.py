@@ -12,9 +12,9 @@ from typing import Protocol, cast, get_args, runtime_checkable
 
 from typing_extensions import TypeIs
 
-from ...base.completed_step import CompletedStep
-from ...base.keep import Keep, Mode
-from ...base.run import Run
+from ...base.runs.completed_step import CompletedStep
+from ...base.runs.keep import Keep, Mode
+from ...base.runs.run import Run
 from ...base.system import FilePath
 from ...tape import DgrrError, DomainError
 

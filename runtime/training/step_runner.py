@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ...base.arrays import Arrays
-from ...base.completed_step import StepTape
+from ...base.runs.completed_step import StepTape
 from ...tape import DomainError
 from ..captured.captured_step import CapturedStep
 from ..captured.kept import PLAN_BYTES

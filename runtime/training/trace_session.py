@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...base.completed_step import CompletedStep, StepTape
-from ...base.keep import Keep
+from ...base.runs.completed_step import CompletedStep, StepTape
+from ...base.runs.keep import Keep
 from ...tape import DomainError
 from ..step.completed import LaunchRecorder, completed
 from ..step.evaluate import NonFiniteError

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Arrays
-from ...base.completed_step import Order
-from ...base.keep import Keep, Mode
-from ...base.run import OnNonfinite
+from ...base.runs.completed_step import Order
+from ...base.runs.keep import Keep, Mode
+from ...base.runs.run import OnNonfinite
 from ...base.system import FilePath
 from ...tape import NUMERICS, DomainError
 from ..captured.kept import PLAN_BYTES

@@ -11,8 +11,7 @@ FLOORS: dict[str, list[list[str]]] = {
     "base": [
         ["arrays", "computing", "crc32", "errors", "interruption", "kernel_cache", "packages", "printed"],
         ["suggest", "system"],
-        ["notes"],
-        ["atomic_file", "called_op", "completed_step", "diagnosis", "keep", "pytorch_names", "run", "ulp"],
+        ["atomic_file", "diagnosis", "pytorch_names", "runs", "ulp"],
     ],
     "screen": [
         ["showing"],

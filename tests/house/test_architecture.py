@@ -314,14 +314,19 @@ def test_floors_name_what_is_there(folder: str) -> None:
     assert sorted(n for names in FLOORS[folder] for n in names) == sorted(inside(ROOT / folder))
 
 
-MOST = 12
-"""Files of a room, beside its face, that a reader has in view without floors."""
+MOST, LARGEST = 12, 16
+"""Files of a room, beside its face, that a reader has in view without floors, and with them."""
 
 
 def test_every_folder_of_rooms_and_every_large_room_has_floors() -> None:
     faces = [p.parent.relative_to(ROOT) for wing in WINGS for p in (ROOT / wing).rglob("__init__.py")]
     large = {face for face in faces if len(list((ROOT / face).glob("*.py"))) > MOST + 1}
     assert set(FLOORS) == {face.as_posix() for face in {face.parent for face in faces} | large} | {"base", "screen"}
+
+
+def test_no_room_is_too_large() -> None:
+    rooms = [p.parent for wing in WINGS for p in (ROOT / wing).rglob("__init__.py")]
+    assert [room for room in rooms if len(list(room.glob("*.py"))) > LARGEST + 1] == []
 
 
 def test_the_page_draws_the_floors() -> None:

@@ -5,8 +5,8 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
-from ...base.called_op import CalledOp
-from ...base.completed_step import TapeNode
+from ...base.runs.called_op import CalledOp
+from ...base.runs.completed_step import TapeNode
 from ...base.ulp import exact
 from ..told import as_text
 from ..v2.errors import NotRecordedError

@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...base.errors import DomainError
-from ...base.run import Run
+from ...base.runs.run import Run
 from ...base.system import FilePath
 from ...tape import NUMERICS
 from ..file_version import TraceFileError

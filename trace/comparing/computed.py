@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from ...base.arrays import Arrays
-from ...base.completed_step import CompletedStep
-from ...base.keep import Keep, Mode
-from ...base.run import RuleGroup, Run
+from ...base.runs.completed_step import CompletedStep
+from ...base.runs.keep import Keep, Mode
+from ...base.runs.run import RuleGroup, Run
 from ...runtime.ir.step_tape import tape_of
 from ...tape import NUMERICS, DgrrError
 from ..replaying import recomputed

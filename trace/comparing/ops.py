@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import ClassVar, Literal, TypeAlias
 
-from ...base.completed_step import CODE, CONSUMED, TapeNode
+from ...base.runs.completed_step import CODE, CONSUMED, TapeNode
 from ..json_value import Plain
 from ..v2.read.op_digests import OpDigests
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...base.arrays import Array
-from ...base.called_op import CalledOp
+from ...base.runs.called_op import CalledOp
 from ..v2.errors import NotRecordedError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import dtype_name

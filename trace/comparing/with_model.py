@@ -7,7 +7,7 @@ import numpy as np
 
 from ...base.arrays import Arrays
 from ...base.errors import DgrrError
-from ...base.run import Run
+from ...base.runs.run import Run
 from ...base.system import FilePath
 from ..replaying.execution import Batches, CannotExecuteError, Execution, LossFn
 from ..replaying.recomputed import RunMode, require_mode

@@ -6,11 +6,11 @@ from typing import Any, cast
 import numpy as np
 
 from ...base.arrays import Array
-from ...base.completed_step import CompletedStep
 from ...base.errors import DomainError, DTypeError
-from ...base.keep import Mode
 from ...base.packages import package
-from ...base.run import RuleGroup, Run
+from ...base.runs.completed_step import CompletedStep
+from ...base.runs.keep import Mode
+from ...base.runs.run import RuleGroup, Run
 from ...runtime.optim import Rule
 from ..v2.format.constants import FOREIGN_NUMERICS
 from ..v2.write.recorder import TraceRecorder

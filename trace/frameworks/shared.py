@@ -10,8 +10,8 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.errors import DomainError, DTypeError
-from ...base.keep import Keep, Mode
-from ...base.run import Run
+from ...base.runs.keep import Keep, Mode
+from ...base.runs.run import Run
 from ...base.system import FilePath
 from ...runtime import RecorderFactory
 from ..v2.format.constants import FRAMEWORK_EVENT

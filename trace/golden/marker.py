@@ -6,7 +6,7 @@ from operator import index
 from typing import Any, cast
 
 from ...base.errors import DomainError
-from ...base.keep import Ops
+from ...base.runs.keep import Ops
 from ..comparing.policy import Policy
 
 _ARGUMENTS = ("policy", "every", "at")

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from ...base.errors import DomainError
-from ...base.keep import Keep
-from ...base.run import Run
+from ...base.runs.keep import Keep
+from ...base.runs.run import Run
 from ..comparing.policy import Policy, PolicyLike
 from ..v2.format.constants import FOREIGN_NUMERICS
 from ..v2.write.open_recorder import open_recorder

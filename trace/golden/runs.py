@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.arrays import Array, Arrays
-from ...base.completed_step import CompletedStep
-from ...base.run import RuleGroup, Run
+from ...base.runs.completed_step import CompletedStep
+from ...base.runs.run import RuleGroup, Run
 from ...runtime.captured.captured_step import CapturedStep
 from ...runtime.ir.step_tape import tape_of
 from ...runtime.step.batch import batch_arrays

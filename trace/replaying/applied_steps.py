@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Array
-from ...base.completed_step import of_group
 from ...base.errors import DgrrError
+from ...base.runs.completed_step import of_group
 from ...runtime.captured.captured_update import CapturedUpdate
 from ...runtime.optim.groups import Groups
 from ...runtime.step.memory import line_aligned

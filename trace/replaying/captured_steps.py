@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ...base.arrays import Array
-from ...base.completed_step import CompletedStep, StepNumbers
+from ...base.runs.completed_step import CompletedStep, StepNumbers
 from ...runtime.ir.step_tape import Choose, Chosen
 from ...runtime.optim.groups import Groups
 from ...runtime.step.batch import map_batch

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Array
-from ...base.completed_step import EMA, FROZEN, of_group
 from ...base.errors import DomainError
-from ...base.keep import Digest, Keep, Mode
-from ...base.run import OnNonfinite, Parent
+from ...base.runs.completed_step import EMA, FROZEN, of_group
+from ...base.runs.keep import Digest, Keep, Mode
+from ...base.runs.run import OnNonfinite, Parent
 from ...base.system import FilePath
 from ...runtime.optim.groups import Groups, Optimizer
 from ...runtime.step.completed import completed

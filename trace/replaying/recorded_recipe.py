@@ -8,9 +8,9 @@ from typing import Any, cast
 import numpy as np
 
 from ...base.arrays import Array
-from ...base.completed_step import EMA, FROZEN, of_group
 from ...base.errors import DgrrError
-from ...base.run import OnNonfinite
+from ...base.runs.completed_step import EMA, FROZEN, of_group
+from ...base.runs.run import OnNonfinite
 from ...runtime.optim import Rule
 from ...runtime.optim.averages import HYPERPARAMETER as DECAY
 from ...runtime.optim.groups import Groups, ParameterGroup

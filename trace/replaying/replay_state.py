@@ -9,8 +9,8 @@ from typing_extensions import TypeIs
 
 from ... import runtime
 from ...base.arrays import Array
-from ...base.completed_step import EMA, FROZEN, of_group
 from ...base.errors import DgrrError, DomainError
+from ...base.runs.completed_step import EMA, FROZEN, of_group
 from ...base.system import FilePath
 from ...runtime.optim import Rule
 from ...runtime.optim.averages import HYPERPARAMETER, Averages, ema_key

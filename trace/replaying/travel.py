@@ -8,9 +8,9 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.errors import DgrrError, DomainError
-from ...base.keep import Mode
 from ...base.printed import facts, panel
-from ...base.run import OnNonfinite
+from ...base.runs.keep import Mode
+from ...base.runs.run import OnNonfinite
 from ...base.system import FilePath
 from ...runtime.optim.groups import Optimizer
 from ...runtime.step.evaluate import Evaluation

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Array
-from ...base.completed_step import StepTape, TapeNode
+from ...base.runs.completed_step import StepTape, TapeNode
 from ..v2.errors import InvalidTraceError
 from ..v2.read.reader import TraceReader
 from .figures import norm

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ...base.completed_step import of_group
+from ...base.runs.completed_step import of_group
 from ..v2.format.schema import Schema
 
 

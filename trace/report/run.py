@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...base.arrays import Array
-from ...base.completed_step import of_group
+from ...base.runs.completed_step import of_group
 from ...runtime.ir.step_tape import tape_of
 from ..comparing.settings import environment_of
 from ..diagnosed import diagnosed

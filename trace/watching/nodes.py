@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import groupby
 
-from ...base.completed_step import TapeNode
+from ...base.runs.completed_step import TapeNode
 from ...base.suggest import listing
 from ...runtime.ir.step_tape import Choice, Listed
 from ...tape.graph.node import LEAF

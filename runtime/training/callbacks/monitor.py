@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import isnan
 from typing import Any, Literal
 
-from ....base.completed_step import VALIDATION
+from ....base.runs.completed_step import VALIDATION
 from ....tape import DomainError
 from ..trainer import Trainer
 from .callback import Callback

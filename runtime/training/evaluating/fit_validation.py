@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self, cast
 
-from ....base.completed_step import VALIDATION
+from ....base.runs.completed_step import VALIDATION
 from ....tape import DomainError
 from ...data import Dataset, Epochs
 from ..batch_stream import require_batches

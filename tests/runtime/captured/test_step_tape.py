@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.base.completed_step import StepTape, TapeNode
+from dgrr.base.runs.completed_step import StepTape, TapeNode
 from dgrr.runtime import SGD, Adam, CapturedStep, EagerStep, Keep, Trainer, capture, completed
 from dgrr.runtime.ir.step_tape import eager_tape
 from dgrr.runtime.step.recipe import Recipe

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.base.completed_step import CompletedStep
+from dgrr.base.runs.completed_step import CompletedStep
 from dgrr.runtime import Adam, Dataset, Keep, Trainer
 from dgrr.runtime.data import Epochs
 from dgrr.runtime.training.callbacks.early_stopping import EarlyStopping

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dgrr.base.completed_step import CompletedStep
-from dgrr.base.keep import Mode
+from dgrr.base.runs.completed_step import CompletedStep
+from dgrr.base.runs.keep import Mode
 from dgrr.runtime import SGD, Adam, Keep, NonFiniteError, RecorderError, Trainer, gradients, state_digest
 from dgrr.runtime.optim import Rule
 from dgrr.runtime.training import recorder_protocol

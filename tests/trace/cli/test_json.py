@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import dgrr
-from dgrr.base.called_op import CalledOp
-from dgrr.base.run import RuleGroup, Run
+from dgrr.base.runs.called_op import CalledOp
+from dgrr.base.runs.run import RuleGroup, Run
 from dgrr.tape.numerics.engine.side_by_side import Task
 from dgrr.trace import CompletedStep, Keep, Verdict, open_recorder
 from dgrr.trace.cli import main, warm

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.base.completed_step import DigestedTape
+from dgrr.base.runs.completed_step import DigestedTape
 from dgrr.trace import Keep, OpDigests, compare, open_trace, record_torch
 from dgrr.trace.frameworks.pytorch.layer_tape import LayerTape
 from dgrr.trace.frameworks.pytorch.torch_modules import TorchModules

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.base.called_op import CalledOp
+from dgrr.base.runs.called_op import CalledOp
 from dgrr.tape import DomainError
 from dgrr.trace import Keep, compare, open_trace, record_torch, validate
 from dgrr.trace.comparing.calls.call_difference import CallChange, first_call

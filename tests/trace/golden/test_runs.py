@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.base.keep import Ops
+from dgrr.base.runs.keep import Ops
 from dgrr.runtime import Adam, Trainer, capture
 from dgrr.tape import AnyTensor, DTypeError, NonFiniteError, Tape, nn, ops
 from dgrr.tape.record.op import Op

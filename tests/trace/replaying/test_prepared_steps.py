@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.base.run import RuleGroup, Run
+from dgrr.base.runs.run import RuleGroup, Run
 from dgrr.runtime import SGD, Adam, Keep, Trainer
 from dgrr.runtime.optim import Cosine, StepDecay, WarmUp
 from dgrr.tape import NUMERICS, ops

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from enum import Enum
 from typing import ClassVar
 
-from ....base.called_op import RECOMPUTE, CalledOp
+from ....base.runs.called_op import RECOMPUTE, CalledOp
 from ...json_value import Plain
 
 _WINDOW = 400

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ....base.called_op import CalledOp
+from ....base.runs.called_op import CalledOp
 from .call_difference import CallChange, CallDifference, first_call
 
 _KERNELS = ("aten.", "c10d", "_c10d_functional.")

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ....base.arrays import Array, Arrays
-from ....base.completed_step import CODE, CONSUMED, DigestedTape, TapeNode
+from ....base.runs.completed_step import CODE, CONSUMED, DigestedTape, TapeNode
 from ....tape.graph.node import LEAF
 from ....tape.location import CodePosition
 from ..shared import leaves

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from ....base.arrays import Array
-from ....base.called_op import RECOMPUTE, CalledOp
+from ....base.runs.called_op import RECOMPUTE, CalledOp
 from .arrays import array, is_reading
 from .layer_tape import LayerTape
 from .module_call import is_inside

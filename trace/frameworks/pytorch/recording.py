@@ -10,11 +10,11 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 
 from ....base.arrays import Array
-from ....base.completed_step import CompletedStep
 from ....base.errors import DomainError, DTypeError
-from ....base.keep import Keep, Mode
 from ....base.packages import package
-from ....base.run import RuleGroup, Run
+from ....base.runs.completed_step import CompletedStep
+from ....base.runs.keep import Keep, Mode
+from ....base.runs.run import RuleGroup, Run
 from ....base.system import FilePath
 from ....tape.location import CodePosition
 from ...v2.format.constants import FOREIGN_NUMERICS

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....base.arrays import Array
-from ....base.completed_step import VALIDATION
+from ....base.runs.completed_step import VALIDATION
 from ...comparing.result import Comparison
 from ..groups import groups
 from ..packing import Pack

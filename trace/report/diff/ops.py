@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from ....base.completed_step import TapeNode
+from ....base.runs.completed_step import TapeNode
 from ..page import escaped
 from .markup import element
 from .rows import RowMark, Rows, Side

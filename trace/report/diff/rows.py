@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import zip_longest
 
-from ....base.completed_step import TapeNode
+from ....base.runs.completed_step import TapeNode
 from ...comparing.ops import OpDifference, aligned
 from ...v2.read.op_digests import OpDigests
 

@@ -19,7 +19,7 @@ from typing_extensions import Buffer
 
 from ....base.arrays import Array
 from ....base.errors import DTypeError
-from ....base.keep import Digest
+from ....base.runs.keep import Digest
 from .constants import DTYPE_CODES, TAG_DATA, TAG_ROOT, U32
 
 Batch: TypeAlias = Mapping[str, Array] | Sequence[Array] | Array

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ....base.called_op import CalledOp
 from ....base.errors import DomainError
+from ....base.runs.called_op import CalledOp
 from .constants import (
     CALLS_BYTES,
     ENVIRONMENT_EVENT,

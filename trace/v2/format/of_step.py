@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import Any, Final, TypeAlias
 
-from ....base.completed_step import TapeNode
 from ....base.errors import DomainError
+from ....base.runs.completed_step import TapeNode
 from .constants import METRICS_BYTES, VALIDATION_BYTES
 from .documents.nodes import decode_nodes, encode_nodes
 from .fields import BITS, F32, F64, JSON, TEXT, U32, U64, Bounds, DigestField, Document, Field, Here, Texts, pairs, zero

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from ....base.completed_step import FROZEN
 from ....base.errors import DomainError
+from ....base.runs.completed_step import FROZEN
 from .constants import ITEM_BYTES, TensorRole
 from .limits import Limits, require_at_most
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ....base.completed_step import TapeNode
+from ....base.runs.completed_step import TapeNode
 from ..errors import DamageError, InvalidTraceError, NotRecordedError
 from ..format.constants import HEADER_LENGTH, SEAL_MAGIC, STEPS_PER_INDEX
 from ..format.frame import Head

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ....base.completed_step import TapeNode
+from ....base.runs.completed_step import TapeNode
 
 
 @dataclass(frozen=True, slots=True)

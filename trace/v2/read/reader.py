@@ -12,8 +12,8 @@ import numpy as np
 
 from ....base import system
 from ....base.arrays import Array
-from ....base.called_op import CalledOp
-from ....base.completed_step import Order, of_group
+from ....base.runs.called_op import CalledOp
+from ....base.runs.completed_step import Order, of_group
 from ....base.system import FilePath
 from ...file_version import open_regular
 from ..errors import NotRecordedError, UnsealedTraceWarning

@@ -6,8 +6,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from ....base.arrays import Array
-from ....base.called_op import CalledOp
-from ....base.completed_step import TapeNode
+from ....base.runs.called_op import CalledOp
+from ....base.runs.completed_step import TapeNode
 from ..errors import InvalidTraceError, NotRecordedError
 from ..format.digest import NUMPY_DTYPES, TensorDigest
 from ..format.frame_type import FrameType, R

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from ....base.completed_step import TapeNode
+from ....base.runs.completed_step import TapeNode
 from ..format.frame_type import FramePlace
 from ..format.frames import FRAMES, EventRecord, KeyframeRecord, SealRecord
 from ..format.of_step import NODES, OpsRecord

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ....base.computing import versions
-from ....base.notes import Notes
+from ....base.runs.notes import Notes
 from ..format.documents.notes import NOTES_TIME, NotesRecord
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....base.arrays import Array
-from ....base.completed_step import CompletedStep
+from ....base.runs.completed_step import CompletedStep
 from ..errors import NonFiniteStepError
 from ..format.constants import BATCH_ID_LENGTH, StepFlag
 from ..format.digest import Algorithm, InputDigest, state_root

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ....base.arrays import Array
-from ....base.completed_step import CompletedStep
+from ....base.runs.completed_step import CompletedStep
 from ..format.constants import TensorRole
 from ..format.digest import Algorithm, canonical, tensor_digest
 from ..format.layout import FrameLayout

@@ -4,7 +4,7 @@ import sys
 from datetime import timedelta
 from time import monotonic
 
-from ....base.keep import KeyframeEvery
+from ....base.runs.keep import KeyframeEvery
 
 
 class KeyframeSchedule:

@@ -6,8 +6,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from json import dumps
 
-from ....base.keep import Keep
-from ....base.run import Run
+from ....base.runs.keep import Keep
+from ....base.runs.run import Run
 from ....base.system import FilePath
 from ..format.constants import FOREIGN_NUMERICS, RecordMode
 from ..format.digest import Algorithm

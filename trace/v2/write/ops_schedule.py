@@ -2,7 +2,7 @@
 
 import sys
 
-from ....base.keep import Ops
+from ....base.runs.keep import Ops
 
 
 class OpsSchedule:

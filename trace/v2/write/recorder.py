@@ -6,11 +6,11 @@ from typing import Self
 from warnings import warn
 
 from ....base.arrays import Array
-from ....base.called_op import CalledOp
-from ....base.completed_step import CompletedStep, DigestedTape, StepNumbers, StepTape
 from ....base.errors import DomainError
-from ....base.keep import Keep
-from ....base.run import Run
+from ....base.runs.called_op import CalledOp
+from ....base.runs.completed_step import CompletedStep, DigestedTape, StepNumbers, StepTape
+from ....base.runs.keep import Keep
+from ....base.runs.run import Run
 from ..errors import RepeatedStepWarning
 from ..format.digest import Algorithm, raw, state_root, tensor_digest
 from ..format.documents.notes import NotesRecord

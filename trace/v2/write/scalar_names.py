@@ -5,7 +5,7 @@ from math import nan
 from typing import NamedTuple, Self
 
 from ....base.arrays import Array
-from ....base.completed_step import CompletedStep, of_group
+from ....base.runs.completed_step import CompletedStep, of_group
 from ..format.constants import StepFlag
 from ..format.schema import Schema
 from ..format.step import StepScalars

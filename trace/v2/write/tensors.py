@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....base.arrays import Array, Arrays
-from ....base.completed_step import CompletedStep, of_group
 from ....base.errors import DomainError
-from ....base.run import Run
+from ....base.runs.completed_step import CompletedStep, of_group
+from ....base.runs.run import Run
 from ..errors import NonFiniteStepError
 from ..format.constants import TensorRole
 from ..format.digest import NUMPY_DTYPES, Algorithm, TensorDigest, canonical_nan, dtype_name, surely_finite

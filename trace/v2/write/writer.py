@@ -9,8 +9,8 @@ import numpy as np
 from typing_extensions import Buffer
 
 from ....base.arrays import Array
-from ....base.completed_step import TapeNode
-from ....base.keep import COMMIT_EVERY
+from ....base.runs.completed_step import TapeNode
+from ....base.runs.keep import COMMIT_EVERY
 from ....base.system import FilePath
 from ..errors import TraceWriteError
 from ..format.constants import HEADER_LENGTH, MORE, STEPS_PER_INDEX, TAG_RUN

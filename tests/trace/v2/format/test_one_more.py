@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.base.keep import Keep
-from dgrr.base.run import RuleGroup, Run
+from dgrr.base.runs.keep import Keep
+from dgrr.base.runs.run import RuleGroup, Run
 from dgrr.trace import CompletedStep, open_recorder, open_trace, recover, validate
 from dgrr.trace.cli.answer import part
 from dgrr.trace.cli.inspection import step_facts

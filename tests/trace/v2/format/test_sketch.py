@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.base.keep import Keep
+from dgrr.base.runs.keep import Keep
 from dgrr.trace import open_recorder, open_trace, recover, validate
 from dgrr.trace.v2.format.sketch import length, sketch
 

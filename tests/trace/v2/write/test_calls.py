@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dgrr.base.called_op import CalledOp
-from dgrr.base.keep import Keep
+from dgrr.base.runs.called_op import CalledOp
+from dgrr.base.runs.keep import Keep
 from dgrr.trace import Trace, open_recorder, open_trace, recover, resume_recorder, validate
 from dgrr.trace.v2.repair.rollback import rollback_v2
 

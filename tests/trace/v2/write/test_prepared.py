@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.base.completed_step import StepNumbers
+from dgrr.base.runs.completed_step import StepNumbers
 from dgrr.tape.numerics.engine import machine
 from dgrr.trace import CompletedStep, NonFiniteError, TraceRecorder, TraceWriteError, open_trace, validate
 from dgrr.trace.v2.format.constants import MORE, SYNC

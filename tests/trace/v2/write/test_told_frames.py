@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.base.keep import Keep
-from dgrr.base.run import RuleGroup, Run
+from dgrr.base.runs.keep import Keep
+from dgrr.base.runs.run import RuleGroup, Run
 from dgrr.trace import (
     CompletedStep,
     InvalidTraceError,

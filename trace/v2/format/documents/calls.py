@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from .....base.called_op import CalledOp
 from .....base.errors import DomainError
+from .....base.runs.called_op import CalledOp
 from ..limits import Limits, check_marks
 from ..schema import canonical_json
 from .nodes import printable

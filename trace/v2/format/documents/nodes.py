@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-from .....base.completed_step import TapeNode
 from .....base.errors import DomainError
+from .....base.runs.completed_step import TapeNode
 from ..digest import NUMPY_DTYPES
 from ..limits import Limits, check_marks
 from ..schema import canonical_json

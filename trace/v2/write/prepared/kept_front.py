@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .....base.arrays import Array
-from .....base.completed_step import CompletedStep
+from .....base.runs.completed_step import CompletedStep
 from .....tape.numerics.prepared.moves import Appended
 from .....tape.numerics.prepared.places import place_of
 from .....tape.numerics.prepared.prepared_calls import PreparedPart

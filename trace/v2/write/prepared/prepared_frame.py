@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing_extensions import Buffer
 
 from .....base.arrays import Array
-from .....base.completed_step import CompletedStep
+from .....base.runs.completed_step import CompletedStep
 from .....tape.numerics.prepared.moves import Appended
 from .....tape.numerics.prepared.prepared_calls import PreparedPart
 from ...format.digest import raw

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .....base.arrays import Array
-from .....base.completed_step import CompletedStep, StepNumbers
+from .....base.runs.completed_step import CompletedStep, StepNumbers
 from ..scalar_names import ScalarNames
 from ..tensors import RecordedTensors
 from ..writer import TraceWriter

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .....base.arrays import Array
-from .....base.completed_step import CompletedStep
+from .....base.runs.completed_step import CompletedStep
 from .....tape.numerics.prepared.given import Given
 from .....tape.numerics.prepared.moves import Counter, Move, Moves
 from .....tape.numerics.prepared.places import BytePlace, address_of, place_of

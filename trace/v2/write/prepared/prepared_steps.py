@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from .....base.arrays import Array
-from .....base.completed_step import CompletedStep
+from .....base.runs.completed_step import CompletedStep
 from ...format.digest import batch_arrays
 from ..scalar_names import ScalarNames
 from ..tensors import RecordedTensors, is_loss

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from .arrays import Array, Arrays
-from .errors import DomainError
+from ..arrays import Array, Arrays
+from ..errors import DomainError
 
 OnNonfinite: TypeAlias = Literal["stop", "record"]
 """Whether a loss or gradient that is not finite ends the run before it is applied, or is a value like others."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from .arrays import Array, Arrays
+from ..arrays import Array, Arrays
 
 Order: TypeAlias = Literal["chain", "tree"]
 """How what micro-batches give is added: one after the other, or level by level in pairs."""

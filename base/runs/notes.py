@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from .errors import DomainError
+from ..errors import DomainError
 
 Notes: TypeAlias = Mapping[str, Any]
 """Texts, numbers, booleans, None, and lists and mappings of these, by name."""

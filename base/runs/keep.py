@@ -7,9 +7,9 @@ from numbers import Real
 from os import PathLike
 from typing import Any, Literal, TypeAlias, cast, get_args
 
-from .errors import DomainError
+from ..errors import DomainError
+from ..system import FilePath
 from .notes import Notes, plain_notes
-from .system import FilePath
 
 Mode: TypeAlias = Literal["digest", "grads", "full", "bare"]
 """What is kept of each step: digests, gradients too, or the state too. Of "bare", not even the state of keyframes."""

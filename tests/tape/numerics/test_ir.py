@@ -61,6 +61,7 @@ from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, vector
 from dgrr.tape.numerics.engine.numba_internals import KernelCache
 from dgrr.tape.numerics.prepared.given import Given
 from dgrr.tape.numerics.prepared.moves import Appended, Counter, Move, Moves
+from dgrr.tape.numerics.prepared.number_means import NumberMeans
 from dgrr.tape.numerics.prepared.places import place_of
 from dgrr.tape.numerics.prepared.prepared_calls import PreparedCalls
 from dgrr.tape.numerics.xxh3.digests import LONG, Digests, Message
@@ -79,7 +80,7 @@ ALLOWED = re.compile(
       | (memset|memcpy|memmove)\.[\w.]+
       | is\.fpclass\.(v\d+)?f(32|64)                                     # a test of bits
       | bswap\.i64
-      | prefetch\.p0                                                     # a hint
+      | prefetch\.p0 | x86\.sse2\.pause | aarch64\.hint                # hints
       | lifetime\.(start|end)\.p0 | assume | experimental\.noalias\.scope\.decl
     )""",
     re.VERBOSE,
@@ -98,6 +99,9 @@ It is never reached: `exceptions` shows that there is none.
 
 REFERENCE_COUNT = {"llvm.x86.atomic.sub.cc.i64", "NRT_MemInfo_call_dtor"}
 """What ``NRT_decref`` calls; the arrays of kernels own no memory, so it returns at once."""
+
+CALLING = re.compile(r"5chain|4loop|7machine")
+"""Functions that call kernels: chains, loops, and the machine that runs rows for these."""
 
 FLAGS = "fast|nnan|ninf|nsz|arcp|contract|afn|reassoc"
 
@@ -143,7 +147,7 @@ def foreign_calls(code: Code) -> list[str]:
             allowed = REFERENCE_COUNT
         else:
             allowed = {c for c in calls(body) if ALLOWED.fullmatch(c) or c.startswith(("_ZN4dgrr", "dgrr."))}
-            allowed |= {"NRT_decref", "NRT_incref"} | ({"?"} if "chain" in name else set())  # it calls kernels
+            allowed |= {"NRT_decref", "NRT_incref"} | ({"?"} if CALLING.search(name) else set())
         faults += [f"{name}: {callee}" for callee in sorted(calls(body) - allowed)]
     return faults
 
@@ -231,6 +235,9 @@ def _digested() -> None:
     given.take((data,))
     sums, moves = Checksums([Checksum(out, out[:4])]), Moves([Move(out, given.place(0))], [Counter(used)])
     assert PreparedCalls(given, digests, sums, moves, Appended([(place_of(out), 16)], held, used)).run() == 0
+    for dtype in (*FLOATS, np.dtype(np.int64), np.dtype(np.bool_)):
+        number = np.ones((), dtype)
+        assert PreparedCalls(NumberMeans(np.zeros(1), [[number, number]])).run() == 0
 
 
 def rules() -> list[Rule]:
@@ -252,14 +259,15 @@ def rules() -> list[Rule]:
 
 
 def _captured(dtype: np.dtype[Any]) -> None:
-    """Compile a step with what only plans call: copies, chains, slices that are joined, the fused loss, a schedule,
-    checks, a new state."""
+    """Compile a step with what only plans call: copies, chains, loops, slices that are joined, the fused loss, a
+    schedule, checks, a new state."""
 
     def loss_fn(p: Any, batch: Any, ctx: Any) -> Any:
         inputs, labels = batch
         hidden = ops.tanh(ops.scale(ops.linear(inputs, ops.concat(ops.split(p["w"], 2))), 2.0))
         loss = ops.cross_entropy(ops.linear(hidden, ops.relu(p["v"].T)), labels)
-        return loss, {"mean": ops.reduce_mean(inputs, 0)}
+        last, _ = ops.scan(lambda c, x: (ops.tanh(ops.add(c, x)), c), inputs[0], inputs)
+        return loss, {"mean": ops.add(ops.reduce_mean(inputs, 0), last)}
 
     params = {"w": np.ones((8, 3), dtype), "v": np.ones((8, 4), dtype)}
     batch = (np.ones((300, 3), dtype), np.zeros(300, np.int64))
@@ -271,6 +279,7 @@ def _captured(dtype: np.dtype[Any]) -> None:
         "assign",
         "copy",
         "chain",
+        "loop",
         "finite",
         "cosine_rate",
         "join_columns",

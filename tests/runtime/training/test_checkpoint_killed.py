@@ -102,7 +102,7 @@ print(json.dumps(codes))
 
 POINTS: list[list[Any]] = [
     *[["on_step", step, False] for step in (0, 1, 2, 5, 7, 11)],  # a step is recorded, its checkpoint not yet saved
-    *[["begin", number, after] for number in (1, 3, 4, 12) for after in (False, True)],
+    *[["begin", number, after] for number in (1, 3, 4, 11) for after in (False, True)],
     *[["step", number, False] for number in (1, 6)],  # updated, not yet recorded
     *[["write_array", number, False] for number in (1, 9, 20, 40, 60)],
     *[["fsync", number, after] for number in (1, 2, 3, 4, 5, 6, 7) for after in (False, True)],

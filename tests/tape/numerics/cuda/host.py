@@ -18,7 +18,8 @@ import pytest
 
 import dgrr
 from dgrr.base.arrays import Array
-from dgrr.tape.numerics.cuda.written import SCRATCH, WORDS, Launch, Words, written
+from dgrr.tape.numerics.cuda.written import SCRATCH, WORDS, Launch, Words
+from dgrr.tape.ops.cuda_forms import FORMS
 
 PACKAGE = Path(dgrr.__file__).parent
 
@@ -83,7 +84,7 @@ class Host:
 
     def run(self, name: str, arrays: Sequence[Array], words: Words, dtype: Any, seed: int = 1) -> int:
         """The form of a CPU kernel, for its table and words; the word of the first fault, all ones if there is none."""
-        form = written[name]
+        form = FORMS[name]
         return self.run_launches(form.launches(dtype, words), arrays, words, form.scratch(dtype, words), seed)
 
     def run_launches(

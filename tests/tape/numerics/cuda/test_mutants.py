@@ -72,7 +72,7 @@ CONVS = {
         "table.fill(0);\n  const bool biased",
     ),
     "no cells outside of the source": (
-        CONVOLUTIONS,
+        "places.cuh",
         "  copy_one(to, base + offset, in);",
         "  copy_one(to, base, true);",
     ),

@@ -41,7 +41,7 @@ class Node(Unique):
     __slots__ = ("attrs", "id", "inputs", "name", "needs", "op", "parents", "place", "requires_grad", "scope", "value")
 
     loop: Any = None
-    """The `Loop` of which the node is one of several results."""
+    """The loop of which the node is one of several results; None for all others."""
 
     def __init__(
         self,

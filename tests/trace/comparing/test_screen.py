@@ -93,10 +93,10 @@ def crowded(count: int) -> Comparison:
         3,
         tensors(count),
         OpDifference("changed", 3, node, 9, was=TapeNode("exp", "float64", (4, 2), (0,))),
-        wide,
-        wide,
-        LossCurves(tuple(range(40)), tuple([1.0] * 40), tuple([2.0] * 40), 1.0, (1.0, 2.0)),
-        ["a is not sealed: its run was not finished"],
+        settings=wide,
+        environment=wide,
+        losses=LossCurves(tuple(range(40)), tuple([1.0] * 40), tuple([2.0] * 40), 1.0, (1.0, 2.0)),
+        notes=["a is not sealed: its run was not finished"],
     )
 
 

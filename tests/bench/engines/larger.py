@@ -1,5 +1,6 @@
 """Larger networks, each written once over the functions that an engine has (`Functions`)."""
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -48,9 +49,9 @@ class Functions(Protocol):
 class Net(Model):
     """A network with its loss over `Functions`."""
 
+    @abstractmethod
     def loss(self, f: Functions, p: Any, x: Any, targets: Any) -> Any:
         """The loss of a batch."""
-        raise NotImplementedError
 
 
 def normed(f: Functions, p: Any, name: str, x: Any, stride: int = 1, groups: int = 1) -> Any:

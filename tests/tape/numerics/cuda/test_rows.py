@@ -187,6 +187,17 @@ MUTANTS = {
     ),
     "columns in blocks of 512": ("columns.cuh", "CHAIN = 256", "CHAIN = 512"),
     "no barrier before the chain": ("columns.cuh", "= term(r);\n    __syncthreads();", "= term(r);"),
+    "blocks of a normalised row from the right": (
+        "norms.cu",
+        "total = add(total, parts[b]);",
+        "total = add(total, parts[blocks - 1 - b]);",
+    ),
+    "another block of a normalised row": (
+        "norms.cu",
+        "start = block * ROW_BLOCK;",
+        "start = (blocks - 1 - block) * ROW_BLOCK;",
+    ),
+    "sums of h in the place of those of x": ("norms.cu", "blockIdx.z == 0", "blockIdx.z != 0"),
     "another tree in exp": ("elementary.cuh", "float v19 = add(v18, v15);", "float v19 = add(v17, add(v6, v15));"),
 }  # fmt: skip
 
@@ -208,14 +219,23 @@ def some_columns(host: Host) -> int:
     return found
 
 
+def some_norms(host: Host) -> int:
+    """Wrong elements of rows of several blocks that are normalised."""
+    size = (2, 3 * ROW_BLOCK + 5)
+    x = values(np.random.default_rng(0), size, "wide", FLOATS[0])
+    return wrong_bits(host, "normalize", (*layouts(*size)["a layer"], 0, 1, 1e-5, 0), [size], [x])
+
+
+SEARCHES = {"columns.cuh": some_columns, "norms.cu": some_norms}
+"""What finds the mutants of a file, if not `some_rows`."""
+
+
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_wrong_row_is_found(mutant: str, tmp_path: Path, programs: Path) -> None:
-    header, *change = MUTANTS[mutant]
-    assert is_found(
-        some_columns if header == "columns.cuh" else some_rows, mutated(tmp_path, programs, header, *change)
-    )
+    file, *change = MUTANTS[mutant]
+    assert is_found(SEARCHES.get(file, some_rows), mutated(tmp_path, programs, file, *change))
 
 
-@pytest.mark.parametrize("some", [some_rows, some_columns])
+@pytest.mark.parametrize("some", [some_rows, some_columns, some_norms])
 def test_without_a_mutant_nothing_is_found(host: Host, some: Callable[[Host], int]) -> None:
     assert some(host) == 0

@@ -30,6 +30,7 @@ from .training.recorder_protocol import Recorder, RecorderError, RecorderFactory
 from .training.result import Result
 from .training.saving.checkpoint import CheckpointError
 from .training.trainer import Trainer
+from .training.witness import WitnessError
 
 __all__ = [
     "SGD",
@@ -63,6 +64,7 @@ __all__ = [
     "StateError",
     "Stream",
     "Trainer",
+    "WitnessError",
     "capture",
     "capture_function",
     "clip_by_global_norm",

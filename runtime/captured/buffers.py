@@ -1,8 +1,8 @@
 """What a plan is bound to: the input buffers for batches of one signature, and arrays at fixed addresses."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, takewhile
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -11,12 +11,15 @@ from ...tape.numerics.engine import machine
 from ..data.samples import SampleBatches, Samples
 from ..ir.graph import Role
 from ..ir.record import Recorded
-from ..lower.bind import ARRAYS, Bound, bind
+from ..lower.bind import ARRAYS, Bound, BoundPlan, bind
 from ..lower.lower import stored
 from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature, batch_arrays, batch_signature, map_batch
 from ..step.memory import line_aligned, side_by_side
 from ..step.training_step import StateDict
+
+if TYPE_CHECKING:
+    from ..cuda.mirror import Mirror
 
 
 class Sources(NamedTuple):
@@ -33,10 +36,11 @@ NOWHERE = Sources(np.empty((0, machine.SOURCE), np.int64), 0, None)
 
 
 class InputBuffers:
-    """Memory that batches of one signature are copied into."""
+    """Memory that batches of one signature are copied into, for plans here or on the GPU of a mirror."""
 
-    def __init__(self, example: Any, signature: BatchSignature, block: Callable[[int], Array] = line_aligned) -> None:
+    def __init__(self, example: Any, signature: BatchSignature, mirror: "Mirror | None" = None) -> None:
         self.signature = signature
+        block = line_aligned if mirror is None else mirror.gpu.pinned
         self.inputs = side_by_side([(shape, dtype) for _, shape, dtype in signature], block)
         buffers = iter(self.inputs)
         self.bound = map_batch(lambda where, leaf: next(buffers), example)
@@ -153,6 +157,22 @@ def bound_to(
     ``results`` are arrays in which values that ops make are to lie, by their roots.
     """
     return bind(plan, outside_of(plan, recorded, inputs, constants, arrays) | {**(results or {})})
+
+
+def bound_on(
+    mirror: "Mirror | None",
+    plan: BindingPlan,
+    recorded: Recorded,
+    inputs: Sequence[Array],
+    constants: Mapping[int, Array],
+    arrays: StateDict,
+) -> BoundPlan:
+    """The same on the GPU of a mirror; here without one."""
+    if mirror is None:
+        return bound_to(plan, recorded, inputs, constants, arrays)
+    from ..cuda.bind import bind_to_gpu  # most programs have no GPU to ask for
+
+    return bind_to_gpu(plan, outside_of(plan, recorded, inputs, constants, arrays), mirror)
 
 
 def address(array: Array) -> int:

@@ -1,22 +1,25 @@
 """A captured forward pass: recorded once for each signature of its batches, then run from fixed tables."""
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base.arrays import Array
 from ..ir.forward import forward_graph, record_forward
-from ..lower.bind import Bound, Fault
+from ..lower.bind import BoundPlan, Fault
 from ..lower.compile import compile_graph
 from ..step.batch import BatchSignature, batch_signature, map_batch
 from ..step.forward import Forward, eager_forward
 from ..step.loss_call import RunPoint
 from ..step.training_step import StateDict
-from .buffers import InputBuffers, bound_to
+from .buffers import InputBuffers, bound_on
 from .held import hold, hold_alike
 from .kept import PLAN_BYTES, KeptPlans
 from .plans import refused
 from .purity import PurityLooks, require_equal
 from .reads import Reads
+
+if TYPE_CHECKING:
+    from ..cuda.mirror import Mirror
 
 
 class CapturedForward:
@@ -27,10 +30,18 @@ class CapturedForward:
         arrays: parameters, state and the model's state; read at each call where they lie, never copied.
         seed: of ``ctx.random``.
         plan_bytes: how much memory the tables of batches of different shapes may take.
+        mirror: that of ``arrays`` on the GPU that runs it; None where it runs here.
     """
 
-    def __init__(self, function: Forward, arrays: StateDict, seed: int = 0, plan_bytes: int = PLAN_BYTES) -> None:
-        self._function, self._arrays, self._seed = function, arrays, seed
+    def __init__(
+        self,
+        function: Forward,
+        arrays: StateDict,
+        seed: int = 0,
+        plan_bytes: int = PLAN_BYTES,
+        mirror: "Mirror | None" = None,
+    ) -> None:
+        self._function, self._arrays, self._seed, self._mirror = function, arrays, seed, mirror
         self._known = KeptPlans[_Table]("capture_function", plan_bytes)
         self._table: _Table | None = None
 
@@ -46,7 +57,7 @@ class CapturedForward:
         if table is not None and flat is not None and table.looks.count() and table.run(flat):
             return table.result
         key = batch_signature(batch)
-        if not self._known.is_worth(key):
+        if self._mirror is None and not self._known.is_worth(key):
             return self._op_by_op(batch)
         table = self._bound_to(batch, key)
         while not table.looks.count():
@@ -66,7 +77,7 @@ class CapturedForward:
         """The table for batches like this one; recorded at the first of its signature."""
         table = self._known.get(key)
         if table is None:
-            table = _Table(self._function, self._arrays, self._seed, batch, key)
+            table = _Table(self._function, self._arrays, self._seed, batch, key, self._mirror)
             self._known.put(key, table)
         self._table = table
         return table
@@ -76,20 +87,27 @@ class _Table(InputBuffers):
     """What runs for batches of one signature."""
 
     def __init__(
-        self, function: Forward, arrays: StateDict, seed: int, example: Any, signature: BatchSignature
+        self,
+        function: Forward,
+        arrays: StateDict,
+        seed: int,
+        example: Any,
+        signature: BatchSignature,
+        mirror: "Mirror | None",
     ) -> None:
-        super().__init__(example, signature)
-        self._record = partial(record_forward, function, arrays["params"], self.bound, arrays["model_state"], seed)
+        super().__init__(example, signature, mirror)
+        given = (function, arrays["params"], self.bound, arrays["model_state"], seed)
+        self._record, self._here = partial(record_forward, *given, unrolls=mirror is not None), mirror is None
         self._recording = recording = self._record()
         reads = Reads(function)
         again = self._record()
-        compared = hold(recording, again, (), here=True)
+        compared = hold(recording, again, (), here=self._here)
         self._graph, constants = forward_graph(recording)
         require_equal("the function", self._graph, forward_graph(again)[0], again, "the second time")
         self.looks = PurityLooks(reads, compared, self._look)
-        self._bound: Bound = bound_to(compile_graph(self._graph, constants), recording, self.inputs, constants, arrays)
-        outputs = self._bound.plan.program.graph.outputs
-        self.result = map_batch(lambda where, id: self._view(outputs[where]), recording.result, "result")
+        plan = compile_graph(self._graph, constants)
+        self._bound: BoundPlan = bound_on(mirror, plan, recording, self.inputs, constants, arrays)
+        self._views = self._made()
 
     @property
     def nbytes(self) -> int:
@@ -100,6 +118,15 @@ class _Table(InputBuffers):
         again = self._record()
         hold_alike(self._recording, again)
         require_equal("the function", self._graph, forward_graph(again)[0], again, when, arrays=False)
+
+    @property
+    def result(self) -> Any:
+        """What the last run has made: views, into which a GPU's is copied."""
+        return self._views if self._here else self._made()
+
+    def _made(self) -> Any:
+        outputs = self._bound.plan.program.graph.outputs
+        return map_batch(lambda where, id: self._view(outputs[where]), self._recording.result, "result")
 
     def _view(self, id: int) -> Array:
         array = self._bound.value(id)

@@ -4,19 +4,23 @@ from collections.abc import Callable
 from typing import Any
 
 from ..step.batch import map_batch
+from ..step.training_step import StateDict
 from .captured_forward import CapturedForward
 from .kept import PLAN_BYTES
+from .replayed_step import Device, mirror_of
 
 
 class CapturedFunction:
     """What `capture_function` gives: the same function of arrays. For one thread at a time."""
 
-    def __init__(self, function: Callable[..., Any], plan_bytes: int = PLAN_BYTES) -> None:
+    def __init__(self, function: Callable[..., Any], plan_bytes: int = PLAN_BYTES, device: Device = "cpu") -> None:
         self._name = getattr(function, "__qualname__", type(function).__name__)
+        arrays: StateDict = {"params": {}, "state": {}, "model_state": {}}
         self._forward = CapturedForward(
             lambda p, given, context: function(*given),
-            {"params": {}, "state": {}, "model_state": {}},
+            arrays,
             plan_bytes=plan_bytes,
+            mirror=mirror_of(arrays, device),
         )
 
     def __repr__(self) -> str:
@@ -27,7 +31,9 @@ class CapturedFunction:
         return map_batch(lambda where, array: array.copy(), self._forward(arrays))
 
 
-def capture_function(function: Callable[..., Any], *examples: Any, plan_bytes: int = PLAN_BYTES) -> CapturedFunction:
+def capture_function(
+    function: Callable[..., Any], *examples: Any, plan_bytes: int = PLAN_BYTES, device: Device = "cpu"
+) -> CapturedFunction:
     """A function of Vars, recorded and compiled as a function of arrays: for inference, and whatever needs no gradient.
 
     It runs on values that have only shapes, once for each signature of its arguments, and from then on as a
@@ -39,12 +45,14 @@ def capture_function(function: Callable[..., Any], *examples: Any, plan_bytes: i
         examples: arrays, or tuples, lists and dicts of arrays, whose signature is captured at once.
         plan_bytes: how much memory the tables of calls of different shapes may take. Of more
             than two shapes each is captured when it has come 32 times, and runs op by op before.
+        device: where it runs, with the same bits: "cpu", or "cuda", an NVIDIA GPU, which captures every shape at once.
 
     Raises:
         TapeError: the function reads a value.
         CaptureError: it does another thing when it is called again.
         DomainError: it returns something else than Vars.
         BoundsError: an index is out of range.
+        CudaError: a device "cuda" that is not there, or a kernel that has no form for it.
 
     >>> import numpy as np
     >>> from dgrr.runtime import capture_function
@@ -55,7 +63,7 @@ def capture_function(function: Callable[..., Any], *examples: Any, plan_bytes: i
     >>> predict(params, x).shape, predict(params, x[:1]).shape
     ((5, 2), (1, 2))
     """
-    captured = CapturedFunction(function, plan_bytes)
+    captured = CapturedFunction(function, plan_bytes, device)
     if examples:
         captured(*examples)
     return captured

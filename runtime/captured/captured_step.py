@@ -1,6 +1,6 @@
 """A captured training step: recorded once, then replayed from a fixed table, to the bit what an eager step computes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ...base.arrays import Arrays
@@ -81,7 +81,14 @@ class CapturedStep(ReplayedStep):
         if other is None:
             has = ", ".join(own[name].variants) or "none"
             raise DomainError(f"with_kernel: argument 'kernel': expected a variant of {name} ({has}), got {kernel!r}")
-        kernels = {**self._kernels, own[name]: other}
+        bound = self.bound_plans("with_kernel").bound
+        return self._like(bound, kernels={**self._kernels, own[name]: other}, device=self.device)
+
+    def on(self, device: Device) -> "CapturedStep":
+        """A step with the same state and batch on "cpu" or "cuda". Raises DomainError, CudaError."""
+        return self._like(self.bound_plans("on").bound, kernels=self._kernels, device=device)
+
+    def _like(self, batch: Any, *, kernels: Mapping[Kernel, Kernel], device: Device) -> "CapturedStep":
         step = CapturedStep(
             self.loss_fn,
             self.params,
@@ -91,11 +98,11 @@ class CapturedStep(ReplayedStep):
             on_shape_change=self._on_shape_change,
             without_passes=self._without,
             kernels=kernels,
-            device=self.device,
+            device=device,
             plan_bytes=self._known.most_bytes,
         )
         step.load_state_dict(self.state_dict())
-        step.bind(self.bound_plans("with_kernel").bound)
+        step.bind(batch)
         return step
 
     def verify(self, replays: int = 20, *, reference_work: int = REFERENCE_WORK) -> VerifyReport:
@@ -103,7 +110,8 @@ class CapturedStep(ReplayedStep):
 
         Every value, gradient and update is held to the slow reference of its op. ``reference_work`` bounds what these
         may do in one check, in elements and in the work of kernels: mostly a few microseconds each. The line
-        ``references`` names the nodes beyond it, which are not held.
+        ``references`` names the nodes beyond it, which are not held. A step on a GPU is held there, but for the checks
+        of this machine's table and memory.
         Raises DomainError if ``replays`` is below 1, or ``reference_work`` below 0.
         """
         return verify_step(self, self.bound_plans("verify"), replays, reference_work)

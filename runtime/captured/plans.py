@@ -28,9 +28,8 @@ from ..ir.step_tape import Choice, Choose, Chosen, Listed, listed
 from ..lower.bind import Bound, BoundPlan, Fault
 from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature
-from ..step.memory import line_aligned
 from ..step.training_step import SeveralSteps, TrainingStep
-from .buffers import InputBuffers, bound_to, outside_of
+from .buffers import InputBuffers, bound_on
 from .held import hold, hold_alike
 from .purity import ArraysChanged, PurityLooks, require_equal
 from .reads import Reads
@@ -58,7 +57,7 @@ class Plans(InputBuffers):
         compile: Compiler,
         mirror: "Mirror | None",
     ) -> None:
-        super().__init__(example, signature, line_aligned if mirror is None else mirror.gpu.pinned)
+        super().__init__(example, signature, mirror)
         self._step, self._compile, self._mirror = step, compile, mirror
         self.recording = self._record()
         reads = Reads(step.loss_fn)
@@ -181,12 +180,8 @@ class Plans(InputBuffers):
     def _bound(self, graph: IRGraph, constants: dict[int, Array]) -> "Executable":
         plan = self._compile(graph, constants)
         self._arenas += plan.arena_bytes
-        given = (plan, self.recording, self.inputs, constants, self._step.arrays)
-        if self._mirror is None:
-            return Executable(bound_to(*given), self.recording)
-        from ..cuda.bind import bind_to_gpu  # most programs have no GPU to ask for
-
-        return Executable(bind_to_gpu(plan, outside_of(*given), self._mirror), self.recording)
+        bound = bound_on(self._mirror, plan, self.recording, self.inputs, constants, self._step.arrays)
+        return Executable(bound, self.recording)
 
     @property
     def dense_gradients(self) -> DenseGrads[AnyTensor]:

@@ -55,23 +55,16 @@ class ReplayedStep(TrainingStep):
         device: Device = "cpu",
         plan_bytes: int = PLAN_BYTES,
     ) -> None:
-        self.mirror: Mirror | None = None
         super().__init__(loss_fn, params, recipe, model_state, seed)
         self.device: Device = device
         if device == "cuda":
             _require_counted(self.groups)
-        self.mirror = None if device == "cpu" else mirror_of(self._arrays, device)
-        """What is trained, on the GPU that steps run on; None where they run here."""
+        self.mirror = mirror_of(self._arrays, device)
         self._on_shape_change: OnShapeChange = on_shape_change
         self._without, self._kernels = tuple(without_passes), dict(kernels or {})
         self._compile = partial(compile_graph, passes=without(without_passes), kernels=self._kernels)
         self._known = KeptPlans[Plans]("capture", plan_bytes)
         self._plans: Plans | None = None
-
-    def settle(self) -> None:
-        """Have in the arrays what training has made of them, on whatever machine."""
-        if self.mirror is not None:
-            self.mirror.show()
 
     # ------------------------------------------------------------------ capture
 
@@ -234,11 +227,6 @@ class ReplayedStep(TrainingStep):
         clip = self.bound_plans("scale").step.clip
         return None if clip is None else float(clip[1])
 
-    @property
-    def gradients_are_here(self) -> bool:
-        """Whether they are computed by this machine."""
-        return self.mirror is None
-
     def _run(self, kind: Kind | Choose, batch: Any) -> Executable:
         """Run one of the plans on a batch: the plan at hand if the batch fits it, else the one of its signature."""
         plans = self._plans
@@ -299,14 +287,16 @@ def _require_counted(groups: Groups) -> None:
             )
 
 
-def mirror_of(arrays: StateDict, device: str) -> "Mirror":
-    """The mirror of what is trained on a device that is not this machine. Raises DomainError, CudaError."""
+def mirror_of(arrays: StateDict, device: str, number: int = 0) -> "Mirror | None":
+    """The mirror of what is trained on a device of this machine; None for the CPU. Raises DomainError, CudaError."""
     if device not in get_args(Device):
         raise DomainError(f"device: expected 'cpu' or 'cuda', got {device!r}")
+    if device == "cpu":
+        return None
     from ..cuda.driver import gpu  # most programs have no GPU to ask for
     from ..cuda.mirror import Mirror
 
-    mirror = Mirror(gpu())
+    mirror = Mirror(gpu(number))
     mirror.train(array for part in arrays.values() for array in part.values())
     return mirror
 

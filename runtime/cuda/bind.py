@@ -25,7 +25,7 @@ from . import measure
 from .arguments import CallArguments, Told
 from .driver import Clear, Copy, KernelNode
 from .mirror import Mirror
-from .order import MARK, READ, WRITE, Touch, waits
+from .order import MARK, READ, WRITE, Touch, in_turn, waits
 from .transfers import Inputs, RunAnswer
 
 FEWEST, MOST = 32, 256
@@ -65,6 +65,9 @@ class CudaBound(BoundPlan):
         self._gpu.launch(self._graph)
         if self._trains:
             self._mirror.after_run()
+        self._require_no_fault()
+
+    def _require_no_fault(self) -> None:
         if (found := self._answer.report()) != NO_FAULT:
             raise Fault(self.plan.program.ops[found >> SHIFT], found & ((1 << SHIFT) - 1))
 
@@ -113,7 +116,30 @@ class CudaBound(BoundPlan):
         if root != self._loss:  # which every run brings back
             self._gpu.download(self._host[root], self._where[root])
 
-    # ------------------------------------------------------------------ measuring
+    def fill(self, byte: int) -> None:
+        """Overwrite all that ops make and that does not outlive a run."""
+        self._gpu.use()
+        self._gpu.upload(self._arena.address, np.full(self.plan.arena_bytes, byte, np.uint8))
+
+    # ------------------------------------------------------------------ ops by themselves
+
+    def one_by_one(self) -> Iterator[int]:
+        """Run every op by itself, in order, on what lies in the input buffers; in between `value` has what they left.
+
+        Raises Fault, at the first op that failed.
+        """
+        self._gpu.use()
+        self._mirror.before_run()
+        self._in_turn([node for node, _ in self._inputs.copies()])
+        for i, op in enumerate(self.plan.program.ops):
+            self._in_turn([node for node, _ in (*self._launches(i, op), *self._answer.copies())])
+            if self._trains:
+                self._mirror.after_run()
+            self._require_no_fault()
+            yield i
+
+    def _in_turn(self, nodes: Sequence[KernelNode | Copy | Clear]) -> None:
+        self._gpu.launch(self._gpu.graph(in_turn(nodes)))
 
     def seconds(self, repeats: int) -> list[float]:
         """The median time of each op, run so many times by itself. What they change stays changed."""
@@ -187,9 +213,8 @@ class CudaBound(BoundPlan):
 
     def _cleared(self, op: LoweredOp) -> tuple[Clear, list[Touch]]:
         """Zeros in the output of an op, which is dense."""
-        touch = self._bytes(self.plan.program.root(op.outputs[0]), WRITE)
-        layout = self.plan.program.layout(op.outputs[0])
-        return Clear(touch.begin + layout.offset, layout.nbytes, ()), [touch]
+        touch = self._bytes(op.outputs[0], WRITE)
+        return Clear(touch.begin, self.plan.program.layout(op.outputs[0]).nbytes, ()), [touch]
 
     def _written(
         self, i: int, op: LoweredOp, launch: Launch, places: Sequence[int], scratch: Touch
@@ -237,9 +262,8 @@ class CudaBound(BoundPlan):
 
     def _touches(self, op: LoweredOp, *, guarded: bool) -> list[Touch]:
         """The bytes that an op reads and writes; the report is one of the things that may fail and be looked at."""
-        program = self.plan.program
-        found = [self._bytes(program.root(v), WRITE) for v in op.outputs]
-        found += [self._bytes(program.root(v), READ) for v in op.inputs]
+        found = [self._bytes(v, WRITE) for v in op.outputs]
+        found += [self._bytes(v, READ) for v in op.inputs]
         report = self._answer.device
         if op.refusal or not op.outputs:  # it may fail
             found.append(Touch(report, report + 8, MARK))
@@ -247,9 +271,14 @@ class CudaBound(BoundPlan):
             found.append(Touch(report, report + 8, READ))
         return found
 
-    def _bytes(self, root: int, way: int) -> Touch:
+    def _bytes(self, value: int, way: int) -> Touch:
+        """Where a value lies; of one that is not dense all of its root."""
+        program = self.plan.program
+        root, layout = program.root(value), program.layout(value)
         begin = self._where[root]
-        return Touch(begin, begin + max(1, self.plan.program.layout(root).nbytes), way)
+        if not layout.is_dense:
+            return Touch(begin, begin + max(1, program.layout(root).nbytes), way)
+        return Touch(begin + layout.offset, begin + layout.offset + max(1, layout.nbytes), way)
 
 
 def _gather(source: Sequence[int], step: int) -> None:

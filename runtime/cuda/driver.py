@@ -51,9 +51,9 @@ class Clear(NamedTuple):
 
 
 class Gpu:
-    """The first GPU, through the context that other libraries of the process use too, and one stream."""
+    """A GPU, through the context that other libraries of the process use too, and one stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
         try:
             driver = import_module("cuda.bindings.driver")
         except ImportError:
@@ -63,7 +63,7 @@ class Gpu:
         self._cu: Any = driver
         try:
             self._do("cuInit", 0)
-            device = self._do("cuDeviceGet", 0)
+            device = self._do("cuDeviceGet", number % self._do("cuDeviceGetCount"))
         except (CudaError, RuntimeError) as error:  # the bindings raise their own where there is no driver at all
             raise CudaError(f"device 'cuda': expected an NVIDIA GPU and its driver, found none: {error}") from None
         self._context = self._do("cuDevicePrimaryCtxRetain", device)
@@ -201,7 +201,9 @@ class _Pinned:
         self._driver.cuMemFreeHost(self._address)
 
 
-@cache
-def gpu() -> Gpu:
-    """The GPU of this process. Raises CudaError if there is none."""
-    return Gpu()
+_gpu = cache(Gpu)
+
+
+def gpu(number: int = 0) -> Gpu:
+    """A GPU of this machine, counted around where there are fewer. Raises CudaError if there is none."""
+    return _gpu(number)

@@ -13,6 +13,7 @@ from ...tape.ops.cuda_forms import FORMS
 from ...tape.ops.linear.kernels.product import Product
 from .arguments import CallArguments, Told
 from .driver import Clear, Gpu, KernelNode
+from .order import in_turn
 
 PRODUCT, COPIED = 4096, 1 << 29
 """The size of the product, and the bytes of the copy, by which limits are found."""
@@ -20,10 +21,9 @@ PRODUCT, COPIED = 4096, 1 << 29
 
 def seconds_of(gpu: Gpu, nodes: Sequence[KernelNode | Clear], repeats: int) -> float:
     """The time of launches that wait for each other, in a graph that has them so many times."""
-    many = [node._replace(after=(i - 1,) if i else ()) for i, node in enumerate([*nodes] * repeats)]
-    if not many:
+    if not nodes:
         return 0.0
-    graph = gpu.graph(many)
+    graph = gpu.graph(in_turn([*nodes] * repeats))
     return _median(lambda: gpu.launch(graph), 3) / repeats
 
 

@@ -1,7 +1,7 @@
 """Which launches wait for which: those that touch the same bytes, unless both read, or both mark."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,11 @@ class Touch(NamedTuple):
     begin: int
     end: int
     way: int
+
+
+def in_turn(nodes: Sequence[Any]) -> list[Any]:
+    """Nodes of a graph, each waiting for the one before."""
+    return [node._replace(after=(i - 1,) if i else ()) for i, node in enumerate(nodes)]
 
 
 def waits(touches: Sequence[Iterable[Touch]]) -> list[tuple[int, ...]]:

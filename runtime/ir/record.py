@@ -110,10 +110,18 @@ class SharedRecording(Recorded):
 
 
 def record_share(
-    loss_fn: LossFn, params: Arrays, example: Any, recipe: Recipe, model_state: Arrays, seed: int, first: int
+    loss_fn: LossFn,
+    params: Arrays,
+    example: Any,
+    recipe: Recipe,
+    model_state: Arrays,
+    seed: int,
+    first: int,
+    *,
+    unrolls: bool = False,
 ) -> SharedRecording:
     """`record` for some of the micro-batches of a step, the tuple ``example``, from number ``first`` on."""
-    run = _Passes(loss_fn, params, example, model_state, seed, recipe, first)
+    run = _Passes(loss_fn, params, example, model_state, seed, recipe, first, unrolls)
     sums = Accumulation[AnyVar](recipe.order, recipe.accumulate, first)
     for micro in run.batch:
         loss, grads = run(micro)

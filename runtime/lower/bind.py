@@ -1,6 +1,6 @@
 """Binding: a plan over real memory becomes the table that the machine runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import median
@@ -58,12 +58,23 @@ class BoundPlan(Protocol):
         """So many steps, on the batches of ``sources``; how many ran whole, and the fault that ended them."""
         ...
 
+    def one_by_one(self) -> Iterator[int]:
+        """Run every op by itself, in order, on what lies in the input buffers; in between `value` has what they left.
+
+        Raises Fault, at the first op that failed.
+        """
+        ...
+
     def value(self, id: int) -> Array:
         """The array of a value; what is in it, while the value is alive."""
         ...
 
     def fetch(self, *arrays: Array) -> None:
         """Have what the last run left in arrays that `value` gave, or in all of them, where they lie."""
+        ...
+
+    def fill(self, byte: int) -> None:
+        """Overwrite all that ops make and that does not outlive a run."""
         ...
 
     def seconds(self, repeats: int) -> list[float]:
@@ -137,6 +148,12 @@ class Bound:
             copies[done] = array
         return done + 1, None
 
+    def one_by_one(self) -> Iterator[int]:
+        """Run every op by itself, in order. Raises Fault, at the first op that failed."""
+        for i in range(self.count):
+            self.run(i, i + 1)
+            yield i
+
     def with_rows(self, behind: Sequence[Array]) -> "Bound":
         """The same with rows of others that are run behind each step."""
         rows = np.concatenate([self.rows, *behind])
@@ -145,6 +162,11 @@ class Bound:
 
     def fetch(self, *arrays: Array) -> None:
         """They lie there already."""
+
+    def fill(self, byte: int) -> None:
+        """Overwrite all that ops make and that does not outlive a run."""
+        for root in self.plan.slots:
+            self.memory[root][:] = byte
 
     def seconds(self, repeats: int) -> list[float]:
         """The median time of each op, run so many times by itself. What they change stays changed."""

@@ -28,6 +28,11 @@ class Exchange(Protocol):
         ...
 
     @property
+    def local_rank(self) -> int:
+        """Which one this is among those of its machine: which of several GPUs there is its own."""
+        ...
+
+    @property
     def overlap(self) -> bool:
         """Whether a scatter goes on beside what is computed until the wait; else nothing is gained by an early one."""
         ...

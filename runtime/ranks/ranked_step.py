@@ -11,7 +11,7 @@ import numpy as np
 from ...base.arrays import Array, Arrays
 from ...tape import DomainError, ShapeError
 from ..captured.kept import PLAN_BYTES, KeptPlans
-from ..captured.replayed_step import OnShapeChange, shown
+from ..captured.replayed_step import Device, OnShapeChange, mirror_of, shown
 from ..optim.averages import averaged
 from ..optim.clip import clip_by_norms, clip_by_value, global_norm, tensor_norms
 from ..step.batch import BatchSignature, batch_signature
@@ -40,9 +40,10 @@ class RankedStep(TrainingStep):
 
     Args:
         ranks: the others.
+        device: where this rank computes its micro-batches; sums are exchanged, and updates done, by the CPU.
 
     Raises:
-        DomainError: a recipe without ``order="tree"``, or more ranks than micro-batches.
+        DomainError: a recipe without ``order="tree"``, or more ranks than micro-batches. CudaError: no GPU.
     """
 
     instead = "make another on every rank, and load a checkpoint of the run into it"
@@ -57,6 +58,7 @@ class RankedStep(TrainingStep):
         model_state: Arrays | None = None,
         seed: int = 0,
         on_shape_change: OnShapeChange = "recapture",
+        device: Device = "cpu",
         plan_bytes: int = PLAN_BYTES,
     ) -> None:
         if recipe.order != "tree":
@@ -67,6 +69,8 @@ class RankedStep(TrainingStep):
         self._ranks, self._eager, self._on_shape_change = ranks, False, on_shape_change
         self._own = range_of(recipe.accumulate, ranks.rank, ranks.size)
         super().__init__(loss_fn, params, recipe, model_state, seed)
+        read = {part: self._arrays[part] for part in ("params", "model_state")}
+        self.mirror = mirror_of(read, device, ranks.local_rank)
         self._known = KeptPlans[SharePlan]("capture", plan_bytes)
         self._names: list[str] = []
         self._finite = True
@@ -134,7 +138,8 @@ class RankedStep(TrainingStep):
         if len(batch) != len(self.own):
             raise DomainError(f"batch: expected a tuple of this rank's {len(self.own)} micro-batches, got {len(batch)}")
         key = () if self._eager else batch_signature(batch)
-        if not self._eager and (self._on_shape_change == "error" or self._known.is_worth(key)):
+        captures = self.mirror is not None or self._on_shape_change == "error"
+        if not self._eager and (captures or self._known.is_worth(key)):
             return self._plan(batch, key)(batch, self._arena.begin)
         share = eager_share(self, batch, self.own.start)
         for segment in reversed(range(len(self._arena.names))):

@@ -3,17 +3,19 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from ...base.arrays import Array
 from ...tape import AnyTensor
-from ..captured.buffers import InputBuffers, bound_to
+from ..captured.buffers import InputBuffers, bound_on, bound_to
 from ..captured.held import hold
 from ..captured.plans import refused
 from ..captured.purity import PurityLooks, require_equal
 from ..captured.reads import Reads
+from ..ir.graph import Role
 from ..ir.record import SharedRecording, metric_name, partial_name, record_share, share_graph
-from ..lower.bind import Fault
+from ..lower.bind import Bound, BoundPlan, Fault
 from ..lower.compile import compile_graph
 from ..lower.program import Program
 from ..step.accumulate import Accumulation
@@ -83,16 +85,24 @@ class SharePlan(InputBuffers):
         *,
         early: bool,
     ) -> None:
-        super().__init__(example, signature)
-        self._step, self._first = step, first
+        super().__init__(example, signature, step.mirror)
+        self._step, self._first, self._mirror = step, first, step.mirror
         recording = self._recorded()
         self._graph, constants = share_graph(recording)
         plan = compile_graph(self._graph, constants)
         self._share_of = recording
-        self._in_rows = _results(plan.program, self._outputs(plan.program), arena)
-        self._bound = bound_to(plan, recording, self.inputs, constants, step.arrays, self._in_rows)
+        self._bound: BoundPlan
+        self._in_rows = dict[int, Array]()
+        if self._mirror is None:
+            self._in_rows = _results(plan.program, self._outputs(plan.program), arena)
+            self._bound = here = bound_to(plan, recording, self.inputs, constants, step.arrays, self._in_rows)
+            stops = self._stretches(arena.names, plan.program) if early else [here.count] * len(arena.names)
+            self._run = partial(_in_stretches, here, stops)
+        else:
+            self._mirror.train(step.state[value.name] for value in self._graph.with_role(Role.STATE))
+            self._bound = bound_on(self._mirror, plan, recording, self.inputs, constants, step.arrays)
+            self._run = partial(self._elsewhere, len(arena.names))
         self._sums = self._share([])
-        self._stops = self._stretches(arena.names) if early else [self._bound.count] * len(arena.names)
         reads = Reads(step.loss_fn)
         again = self._recorded()
         self._require_same(again, "the second time")
@@ -105,9 +115,8 @@ class SharePlan(InputBuffers):
 
     def _recorded(self) -> SharedRecording:
         step = self._step
-        return record_share(
-            step.loss_fn, step.params, self.bound, step.recipe, step.model_state, step.seed, self._first
-        )
+        given = (step.loss_fn, step.params, self.bound, step.recipe, step.model_state, step.seed, self._first)
+        return record_share(*given, unrolls=self._mirror is not None)
 
     def require_same(self, when: str) -> None:
         """Raise CaptureError if the loss function, recorded once more, is not what the plan runs."""
@@ -116,9 +125,8 @@ class SharePlan(InputBuffers):
     def _require_same(self, again: SharedRecording, when: str) -> None:
         require_equal("loss_fn", self._graph, share_graph(again)[0], again, when)
 
-    def _stretches(self, segments: Sequence[Sequence[str]]) -> list[int]:
+    def _stretches(self, segments: Sequence[Sequence[str]], program: Program) -> list[int]:
         """Up to which op the plan is to be run until the sums of each segment are there, and of those behind it."""
-        program = self._bound.plan.program
         sums = self._outputs(program)
         ends = {program.root(v): i + 1 for i, op in enumerate(program.ops) for v in op.outputs}
         stops, last = [0] * len(segments), 0
@@ -144,21 +152,21 @@ class SharePlan(InputBuffers):
         self._looks.count()
         self.feed(batch)
         try:
-            self._run(ready)
+            sums = self._sums.sums
+            self._run(lambda segment: ready(segment, sums))
         except Fault as fault:
             raise refused(self._bound, fault) from None
         shown = self._share_of.metrics
         metrics = [{name: float(self._value(metric_name(name, k))[()]) for name in own} for k, own in enumerate(shown)]
         return replace(self._sums, metrics=metrics)
 
-    def _run(self, ready: Ready) -> None:
-        """Run the plan in stretches, each up to where a segment is whole."""
-        done, sums = 0, self._sums.sums
-        for number, stop in reversed([*enumerate(self._stops)]):
-            self._bound.run(done, stop)
-            ready(number, sums)
-            done = stop
-        self._bound.run(done)
+    def _elsewhere(self, segments: int, ready: Callable[[int], None]) -> None:
+        """Run the plan on a GPU, which is given what all ranks have made of the parameters, and bring its sums."""
+        self._step.settle()
+        self._bound.run()
+        self._bound.fetch()
+        for number in reversed(range(segments)):
+            ready(number)
 
     def _share(self, metrics: list[dict[str, float]]) -> Share:
         made = self._share_of
@@ -179,6 +187,16 @@ class SharePlan(InputBuffers):
         program = self._bound.plan.program
         id = program.graph.outputs[output]
         return self._in_rows[program.root(id)] if program.root(id) in self._in_rows else self._bound.value(id)
+
+
+def _in_stretches(bound: Bound, stops: Sequence[int], ready: Callable[[int], None]) -> None:
+    """Run a plan in stretches, each up to where a segment is whole."""
+    done = 0
+    for number, stop in reversed([*enumerate(stops)]):
+        bound.run(done, stop)
+        ready(number)
+        done = stop
+    bound.run(done)
 
 
 def _results(program: Program, sums: Mapping[str, Sequence[int]], arena: Arena) -> dict[int, Array]:

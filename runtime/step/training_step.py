@@ -68,6 +68,9 @@ class TrainingStep(Unique, ShownAsPanel):
 
     instead = "make another and give it the state: other.load_state_dict(step.state_dict())"
 
+    mirror: Any = None
+    """What mirrors the arrays on the GPU that steps run on; None where they run here."""
+
     _last: LastStep
 
     def __init__(
@@ -195,7 +198,7 @@ class TrainingStep(Unique, ShownAsPanel):
     @property
     def gradients_are_here(self) -> bool:
         """Whether all of ``consumed`` can be looked at without asking another rank or device for it."""
-        return True
+        return self.mirror is None
 
     # ------------------------------------------------------------------ the whole, for which all ranks are called
 
@@ -219,6 +222,8 @@ class TrainingStep(Unique, ShownAsPanel):
 
     def settle(self) -> None:
         """Have in the arrays what training has made of them: it may have happened elsewhere."""
+        if self.mirror is not None:
+            self.mirror.show()
 
     @property
     def params(self) -> dict[str, Array]:

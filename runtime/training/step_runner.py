@@ -21,6 +21,7 @@ from ..step.eager import EagerStep
 from ..step.loss_call import LossFn
 from ..step.recipe import Recipe
 from ..step.training_step import SeveralSteps, TrainingStep
+from .witness import Witness
 
 StepMode = Literal["eager", "capture", "replay"]
 
@@ -37,6 +38,7 @@ class StepOptions:
         ranks: the other ranks, with which each step is done together.
         device: where captured steps run: "cpu" or "cuda".
         plan_bytes: how much memory the plans of captured steps may take; what is not worth one runs op by op.
+        witness: the share of the steps of a GPU that the CPU recomputes; None for none.
 
     Raises:
         DomainError: an argument outside these.
@@ -49,6 +51,7 @@ class StepOptions:
     ranks: Exchange | None = None
     device: Device = "cpu"
     plan_bytes: int = PLAN_BYTES
+    witness: float | None = None
 
     def __post_init__(self) -> None:
         for name, allowed in (("mode", StepMode), ("device", Device), ("on_shape_change", OnShapeChange)):
@@ -56,7 +59,15 @@ class StepOptions:
                 raise self._refused(name, f"one of {', '.join(map(repr, get_args(allowed)))}", getattr(self, name))
         if self.warmup != int(self.warmup) or self.warmup < 0:
             raise self._refused("warmup", "a whole number of at least 0", self.warmup)
+        if self.witness is not None and not 0 < self.witness <= 1:
+            raise self._refused("witness", "a share of the steps above 0 and up to 1, or None", self.witness)
         if self.device == "cpu":
+            if self.witness is not None:
+                raise self._refused(
+                    "witness",
+                    "None with the device 'cpu', which would vouch for itself: dgrr replay recomputes a trace",
+                    self.witness,
+                )
             return
         if self.mode != "replay" or self.warmup:
             given = f"mode={self.mode!r}" if self.mode != "replay" else f"warmup={self.warmup}"
@@ -64,8 +75,8 @@ class StepOptions:
                 f"Trainer: argument 'device': expected mode='replay' and warmup=0 with {self.device!r}, where steps "
                 f"run only as they are captured, got {given}"
             )
-        if self.ranks is not None:
-            raise self._refused("ranks", f"None with the device {self.device!r}", self.ranks)
+        if self.ranks is not None and self.witness is not None:
+            raise self._refused("witness", "None with ranks, each of which holds a part of a step", self.witness)
 
     def _refused(self, name: str, expected: str, given: object) -> DomainError:
         return DomainError(f"Trainer: argument {name!r}: expected {expected}, got {given!r}")
@@ -90,12 +101,15 @@ class StepRunner:
         self._captured: TrainingStep
         self._eager: TrainingStep
         self._tape: Callable[[Any], StepTape]
+        self.witness: Witness | None = None
         if options.ranks is None:
             self._captured = captured = CapturedStep(loss_fn, params, recipe, device=options.device, **told)
             self._eager = EagerStep.beside(captured)
             self._tape = partial(eager_tape, self._eager) if self.is_eager else captured.tape
+            if options.witness is not None:
+                self.witness = Witness(captured, options.witness)
         else:
-            self._captured = ranked = RankedStep(loss_fn, params, recipe, options.ranks, **told)
+            self._captured = ranked = RankedStep(loss_fn, params, recipe, options.ranks, device=options.device, **told)
             self._eager, self._tape = ranked.op_by_op(), _no_tape
         self.step: TrainingStep = self._captured
         """Parameters, state and recipe; after a step, its loss and gradients."""
@@ -114,6 +128,10 @@ class StepRunner:
         """Train on one batch and return its loss, taken before the update. Raises as `CapturedStep` does."""
         self.step = self._next(batch)
         return self.step(batch)
+
+    def witnessed(self, batch: Any, number: int) -> np.floating[Any]:
+        """The same of the step of a number, which a witness may recompute. Raises WitnessError too."""
+        return self(batch) if self.witness is None else self.witness(batch, number)
 
     def several(self, batches: Sequence[Any], number: int, recorder: LaunchRecorder | None) -> SeveralSteps | None:
         """Train on the first of several steps' batches at once, as many as can be; None where each has to run alone."""
@@ -141,8 +159,10 @@ class StepRunner:
         step = self._next(batch)
         return step.chosen(batch, choose) if isinstance(step, CapturedStep) else eager_chosen(step, batch, choose)
 
-    def require_same(self) -> None:
-        """Raise CaptureError if ``loss_fn`` is no longer what the captured steps have run."""
+    def finish(self) -> None:
+        """Raise CaptureError if ``loss_fn`` is no longer what the captured steps have run; WitnessError."""
+        if self.witness is not None:
+            self.witness.settle()
         self._captured.require_same("after the last step")
 
     def _next(self, batch: Any) -> TrainingStep:

@@ -37,6 +37,11 @@ class TrainedArrays(Evaluator, ShownAsPanel):
         return rates if isinstance(self.optimizer, dict) else next(iter(rates.values()))
 
     @property
+    def witnessed(self) -> list[int]:
+        """The numbers of the steps of a GPU that the CPU has recomputed, with the same bits, in this process."""
+        return [] if self._run.witness is None else [*self._run.witness.steps]
+
+    @property
     def params(self) -> dict[str, Array]:
         """The trained values by name: the same arrays all the time."""
         return self._step.params

@@ -90,7 +90,10 @@ class Trainer(TrainedArrays):
         callbacks: told of every step, validation and epoch, in their order; see `Callback`. A plain function
             ``f(trainer, epoch, loss)`` is called after every epoch.
         checkpoint: where `fit` saves the run: at its beginning, every ``checkpoint_every`` steps, and at its end.
-        device: where steps run, with the same bits: "cpu", or "cuda", an NVIDIA GPU; see docs/gpu.md.
+        device: where steps run, with the same bits: "cpu", or "cuda", an NVIDIA GPU; see docs/gpu.md. With ``ranks``
+            each has its own.
+        witness: the share of the steps on a GPU that the CPU recomputes while the GPU goes on, drawn by ``seed`` and
+            their numbers; ``witnessed`` has them. One with other bits ends the fit.
         plan_bytes: how much memory the plans of captured steps may take, arenas and input buffers, and as much those of
             evaluation. Of more than two shapes each is captured when it has come 32 times, and runs op by op before.
 
@@ -134,6 +137,7 @@ class Trainer(TrainedArrays):
         checkpoint: FilePath | None = None,
         checkpoint_every: int | None = None,
         device: Device = "cpu",
+        witness: float | None = None,
         plan_bytes: int = PLAN_BYTES,
     ) -> None:
         self._trace = traced(trace, record)
@@ -150,7 +154,13 @@ class Trainer(TrainedArrays):
             order=order,
         )
         how = StepOptions(
-            mode, warmup=warmup, on_shape_change=on_shape_change, ranks=ranks, device=device, plan_bytes=plan_bytes
+            mode,
+            warmup=warmup,
+            on_shape_change=on_shape_change,
+            ranks=ranks,
+            device=device,
+            plan_bytes=plan_bytes,
+            witness=witness,
         )
         self._run = StepRunner(loss_fn, params, recipe, how, model_state=model_state, seed=seed)
         self._callbacks = CallbackList(callbacks)
@@ -217,7 +227,8 @@ class Trainer(TrainedArrays):
         is there already, or a checkpoint file that another run left; NonFiniteError for a loss or gradient that is
         not finite, before it is applied or recorded; the trace then ends with the step before; CaptureError if
         ``loss_fn`` does another thing than when it was captured, for which it is recorded again at the captured steps
-        2, 4, 8, … and after the last one.
+        2, 4, 8, … and after the last one; WitnessError for a step of a GPU that the CPU has recomputed with other bits,
+        which it names, some steps later.
         """
         observed = FitValidation.of(validation, validate_every, batches)
         together, own = self._step.recipe.accumulate, self._run.own
@@ -301,7 +312,7 @@ class Trainer(TrainedArrays):
                     check()
                     batches = batches[len(done.losses) :]
             self._finish_epoch(feed, epoch, reporter, check)
-        self._run.require_same()
+        self._run.finish()
         self._save_where_asked()
         return losses
 
@@ -328,7 +339,7 @@ class Trainer(TrainedArrays):
         self._in_trace = True
         try:
             tape = self._journal.tape(self.steps, lambda: self._run.tape(batch))
-            loss = self._run(batch)
+            loss = self._run.witnessed(batch, self.steps)
         except NonFiniteError as error:
             raise self._where(error) from None
         step = self._run.step

@@ -18,7 +18,7 @@ from engines.models import LEARNING_RATE, Batch, Model, Transformer
 from rich.console import Console
 from rich.table import Table
 
-from dgrr.runtime import Adam, capture
+from dgrr.runtime import Adam, Trainer, capture
 from dgrr.runtime.captured.profile import KernelCall
 from dgrr.runtime.cuda.driver import gpu
 from dgrr.runtime.cuda.measure import SquareProduct
@@ -29,6 +29,9 @@ CHARACTERS = Transformer(65, 256, 384, 6, 1536, 6, 32, goal=0.95)
 SIZES = (512, 1024, 2048, 4096, 8192)
 REPEATS = 20
 """Products of a graph."""
+
+WITNESSED = 300
+"""Steps by which the cost of a witness is measured."""
 
 COMPILED = ("784-512-512-10", "cnn-28x28", "transformer")
 """Models that torch.compile is asked for: it takes half a minute each."""
@@ -145,6 +148,14 @@ def slowest(model: Model, count: int) -> Table:
     return table
 
 
+def witnessed(model: Model, share: float | None, steps: int) -> float:
+    """Microseconds a step of a trainer whose CPU recomputes a share of them, all recomputed at the end."""
+    batches = [batch for batch, _ in zip(cycle(model.batches()), range(steps), strict=False)]
+    trainer = Trainer(loss_fn_of(model), renamed(model.params()), Adam(LEARNING_RATE), device="cuda", witness=share)
+    trainer.fit(batches[:5], progress=False)
+    return trainer.fit(batches, progress=False).seconds / steps * 1e6
+
+
 def products() -> Iterator[tuple[int, float, float | None]]:
     """Size, microseconds of ours, and of PyTorch's product if there is one: each in a graph of many."""
     for n in SIZES:
@@ -189,6 +200,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=[*NETWORKS, "characters"])
     parser.add_argument("--slowest", type=int, default=5, help="calls of each model that are shown; 0: no profile")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument("--witness", nargs="*", type=float, default=[], help="shares of steps that the CPU recomputes")
     parser.add_argument("--no-products", action="store_true", help="leave out the products of n x n")
     args = parser.parse_args()
     console = Console(width=160)
@@ -204,6 +216,11 @@ def main() -> None:
         if args.slowest:
             console.print(slowest(models[name], args.slowest))
     console.print(table)
+    if args.witness:
+        costs = Table("model", "none", *map(str, args.witness), title="a step of a trainer with a witness, us")
+        for name in args.models:
+            costs.add_row(name, *[f"{witnessed(models[name], s, WITNESSED):.0f}" for s in (None, *args.witness)])
+        console.print(costs)
     if args.no_products:
         return
     shown = Table("n", "dgrr", "torch", "torch over dgrr", title="products of n x n, us")

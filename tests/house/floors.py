@@ -163,7 +163,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["export", "load"],
     ],
     "runtime/training": [
-        ["batch_stream", "callback_list", "figures", "interrupt", "progress", "recorder_protocol", "step_runner"],
+        ["batch_stream", "callback_list", "figures", "interrupt", "progress", "recorder_protocol", "witness"],
+        ["step_runner"],
         ["evaluating", "history", "saving", "trace_session"],
         ["result", "watch"],
         ["pace", "trained_arrays"],

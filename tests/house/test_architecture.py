@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 WINGS = tuple(wing for floor in FLOORS["."] for wing in floor)
 
 LATE_IMPORTS = {
-    "runtime/captured/plans.py",
+    "runtime/captured/buffers.py",
     "runtime/captured/replayed_step.py",
     "trace/cli/arguments.py",
     "trace/cli/formats.py",

@@ -15,7 +15,7 @@ class FakeRank:
     """One of several ranks, each in a thread of its own."""
 
     def __init__(self, rank: int, size: int, barrier: Barrier, board: list[Any]) -> None:
-        self.rank, self.size = rank, size
+        self.rank, self.size, self.local_rank = rank, size, rank
         self._barrier, self._board = barrier, board
         self.overlap, self.check_every = True, 2
         self.sent = 0

@@ -155,7 +155,7 @@ def continue_from(
         run = replace(runner.step.as_run(), parent=origin.parent)
         recorder = open_recorder(Keep(trace, record=record, digest=origin.digest, notes=origin.notes), run)
         losses = _recorded(_trained(runner, first, every), recorder, origin.step, edits)
-    runner.require_same()
+    runner.finish()
     ended = runner.step.state_dict()
     path = None if trace is None else os.fspath(trace)
     return Continuation(path, origin.step, np.array(losses), ended["params"], ended["state"], ended["model_state"])

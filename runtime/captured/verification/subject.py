@@ -9,6 +9,7 @@ from ....base.arrays import Array
 from ...ir.graph import IRGraph, IRNode, Role
 from ...ir.record import gradients_graph, step_graph
 from ...lower.bind import Bound
+from ...lower.plan import BindingPlan
 from ...lower.program import Program
 from ...step.eager import EagerStep
 from ...step.evaluate import NonFiniteError
@@ -30,13 +31,18 @@ class Part:
 
     @property
     def bound(self) -> Bound:
-        """The table that the machine runs, and its memory."""
+        """The table that the machine runs, and its memory. Raises DomainError where it runs elsewhere."""
         return self.executable.on_cpu
+
+    @property
+    def plan(self) -> BindingPlan:
+        """Where every value lies."""
+        return self.executable.bound.plan
 
     @property
     def program(self) -> Program:
         """The lowered ops; its graph is the one after the passes."""
-        return self.bound.plan.program
+        return self.plan.program
 
     def op_name(self, i: int) -> str:
         """How messages name an op: ``op 3 (gemm, node 0)``."""
@@ -64,12 +70,19 @@ class Subject:
         """How many of the replays wanted stay among the finite numbers, and what the one after them meets."""
 
     def _owned(self) -> list[Array]:
-        """All memory that a step writes, and the input buffers: each array once."""
-        bound = self.plans.step.on_cpu
+        """All memory of this machine that a step writes, and the input buffers: each array once."""
         own = [array for arrays in self._arrays.values() for array in arrays.values()] + self.plans.inputs
+        if not self.is_here:
+            return own
+        bound = self.plans.step.on_cpu
         own += [owner_of(bound.memory[root]) for root in list(bound.plan.slots)[:1]]
         own += [bound.memory[whole] for whole in bound.plan.program.groups]
         return own
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the step runs in this machine's memory."""
+        return self.step.mirror is None
 
     def restore(self) -> None:
         """Put back parameters, state, batch and results, the very arrays and every bit."""
@@ -80,6 +93,7 @@ class Subject:
 
     def rewind(self) -> None:
         """Put back what the arrays hold, and leave it to the checks whether they are the same arrays."""
+        self.step.settle()
         for array, copy in self._memory:
             array[...] = copy
 

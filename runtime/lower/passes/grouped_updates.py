@@ -23,9 +23,9 @@ def group_updates(program: Program) -> Program:
     """Neighbouring updates by one rule joined, with one check that their gradients are finite."""
     rank = {value.id: i for i, value in enumerate(program.graph.with_role(Role.PARAM))}
     for key, run in groupby(enumerate(program.ops), partial(_kind, program, rank)):
-        found = [op for _, op in run]
-        if key is not None and len(found) > 1 and _separable(program, found):
-            program = _grouped(program, found)
+        for found in _separable(program, [op for _, op in run]) if key is not None else ():
+            if len(found) > 1:
+                program = _grouped(program, found)
     return program
 
 
@@ -47,16 +47,21 @@ def _kind(program: Program, rank: Mapping[int, int], numbered: tuple[int, Lowere
     return op.kernel.name, op.element, tuple(op.words.values[1:].tolist()), scalars, line
 
 
-def _separable(program: Program, ops: Sequence[LoweredOp]) -> bool:
-    """Whether each gradient has memory of its own, made by this program, which it fills."""
-    gradients = [op.inputs[0] for op in ops]
-    roots = {program.root(g) for g in gradients}
-    return len(roots) == len(ops) and all(
-        program.is_static(program.root(g))
-        and program.layout(g).is_dense
-        and program.layout(g).nbytes == program.layout(program.root(g)).nbytes
-        for g in gradients
-    )
+def _separable(program: Program, ops: Sequence[LoweredOp]) -> list[list[LoweredOp]]:
+    """The stretches of which each gradient has memory of its own, made by this program, which it fills.
+
+    Two parameters may have one gradient, as the shifts of two norms that are added: the second is updated by itself.
+    """
+    stretches, seen = [list[LoweredOp]()], set[int]()
+    for op in ops:
+        root, layout = program.root(op.inputs[0]), program.layout(op.inputs[0])
+        fills = layout.is_dense and layout.nbytes == program.layout(root).nbytes
+        if root not in seen and program.is_static(root) and fills:
+            stretches[-1].append(op)
+        else:
+            stretches.append([])
+        seen.add(root)
+    return stretches
 
 
 def _grouped(program: Program, ops: Sequence[LoweredOp]) -> Program:
@@ -98,7 +103,8 @@ def _rewritten(
         work=sum(op.work for op in ops),
     )
     checks = [op for op in program.ops if op.kernel is finite and places[op.inputs[0]].root == wholes[-1]]
-    gone = {*ops, *checks} if len(checks) == len(ops) else set(ops)
+    checked = {program.root(op.inputs[0]) for op in checks}
+    gone = {*ops, *checks} if checked == {program.root(op.inputs[0]) for op in ops} else set(ops)
     work = sum(op.work for op in checks)
     check = replace(checks[-1], inputs=(wholes[-1],), words=Words(size), work=work) if len(gone) > len(ops) else None
     made: list[LoweredOp] = []

@@ -37,6 +37,9 @@ class Ranks:
     def __init__(self, communicator: Any, *, overlap: bool = True, check_every: int = CHECK_EVERY) -> None:
         self._mpi, self._communicator = mpi("Ranks"), communicator
         self._rank, self._size = int(communicator.Get_rank()), int(communicator.Get_size())
+        beside = communicator.Split_type(self._mpi.COMM_TYPE_SHARED)
+        self._local_rank = int(beside.Get_rank())
+        beside.Free()
         self._rooms: dict[tuple[int, ...], list[Array]] = {}
         self.overlap, self.check_every = overlap, check_every
 
@@ -49,6 +52,11 @@ class Ranks:
     def size(self) -> int:
         """How many there are."""
         return self._size
+
+    @property
+    def local_rank(self) -> int:
+        """Which one this is among those of its machine."""
+        return self._local_rank
 
     def scatter(self, rows: Sequence[Array], bounds: Sequence[int], counts: Sequence[int]) -> Wait:
         """Give every rank its shard of the rows of all ranks, as `Exchange` says."""

@@ -58,15 +58,5 @@ class Forwards:
         params = averaged(step.params, step.state) if self._averages else step.params
         if not self._eager:
             arrays = {**step.arrays, "params": params}
-            return _settled(step, CapturedForward(function, arrays, step.seed, self._plan_bytes))
+            return CapturedForward(function, arrays, step.seed, self._plan_bytes, step.mirror)
         return lambda batch: eager_forward(function, params, batch, replace(step.point, training=False))
-
-
-def _settled(step: TrainingStep, forward: CapturedForward) -> Callable[[Any], Any]:
-    """A forward pass over the arrays of a step, which may train elsewhere."""
-
-    def run(batch: Any) -> Any:
-        step.settle()
-        return forward(batch)
-
-    return run

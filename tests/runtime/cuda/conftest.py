@@ -20,15 +20,21 @@ def _host_gpu() -> Any:
 
 
 @pytest.fixture(scope="session")
-def host_gpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The GPU, for ``device="cuda"``."""
+def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The module of the GPU that is this machine, with one: what it has compiled is kept for all tests."""
     module = _host_gpu()
     if missing := module.shim().MISSING:
         pytest.skip(f"missing: {', '.join(missing)}")
-    gpu = module.HostGpu(tmp_path_factory.mktemp("cuda"))
+    module.GPU = module.HostGpu(tmp_path_factory.mktemp("cuda"))
+    return module
+
+
+@pytest.fixture
+def host_gpu(stand_in: Any) -> Iterator[Any]:
+    """The GPU, for ``device="cuda"``; other tests of this process have what they would have without it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "gpu", lambda: gpu)
-        patch.setattr(bind, "ptx_of", module.modules_of)
-        patch.setattr(bind.nvrtc, "compiled", module.named)
+        patch.setattr(driver, "gpu", lambda number=0: stand_in.GPU)
+        patch.setattr(bind, "ptx_of", stand_in.modules_of)
+        patch.setattr(bind.nvrtc, "compiled", stand_in.named)
         patch.delitem(bind.FORMS, "gemm")  # its tiles have tests of their own, and take long to compile
-        yield gpu
+        yield stand_in.GPU

@@ -10,15 +10,17 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 
+from dgrr.base import kernel_cache
 from dgrr.runtime.cuda.driver import Clear, Copy, KernelNode
 from dgrr.tape.numerics.cuda.code import Wanted
 from dgrr.tape.numerics.cuda.entry import NAME
@@ -35,6 +37,15 @@ define i32 @read_{0}() {{
 """
 """A register that names the thread that runs."""
 
+WORK = """
+  %work.{0} = load i64, ptr @work
+  %more.{0} = add i64 %work.{0}, {1}
+  store i64 %more.{0}, ptr @work
+"""
+"""What counts the instructions of a basic block, before its last."""
+
+ENDS = re.compile(r"\s+(?:br|ret|switch|unreachable) ")
+
 TRANSLATE = """
 import json, sys
 from dgrr.tape.numerics.cuda.translator import modules
@@ -47,6 +58,10 @@ KNOWN: dict[Wanted, str] = {}
 
 def modules_of(wanted: Sequence[Wanted]) -> list[str]:
     """In the place of `ptx_of`: LLVM's modules, as JSON."""
+    for one in wanted:
+        path = kernel_cache.folder() / _file(one)
+        if one not in KNOWN and path.is_file():
+            KNOWN[one] = path.read_text()
     missing = [one for one in dict.fromkeys(wanted) if one not in KNOWN]
     if missing:
         tasks = "".join(json.dumps(one.task(Path())) + "\n" for one in missing)
@@ -55,8 +70,14 @@ def modules_of(wanted: Sequence[Wanted]) -> list[str]:
             command, input=tasks, env=process_environment(), text=True, capture_output=True, check=False
         )
         assert done.returncode == 0, done.stderr
-        KNOWN.update(zip(missing, done.stdout.splitlines(), strict=True))
+        for one, text in zip(missing, done.stdout.splitlines(), strict=True):
+            KNOWN[one] = text
+            kernel_cache.keep(_file(one), text.encode())
     return [KNOWN[one] for one in wanted]
+
+
+def _file(one: Wanted) -> str:
+    return one.file.replace(".ptx", ".modules.json")
 
 
 def named(source: str, defines: Sequence[tuple[str, int | str]], architecture: str) -> bytes:
@@ -65,15 +86,16 @@ def named(source: str, defines: Sequence[tuple[str, int | str]], architecture: s
 
 
 @cache
-def translated(code: bytes) -> Callable[[KernelNode, int], None]:
-    """What runs one thread of a translated kernel."""
+def translated(code: bytes) -> Any:
+    """What runs one thread of a translated kernel, and says how many instructions those were; and its code."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=1, jit=True)
+    own = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()  # else fma is a call of a library
+    machine = llvm.Target.from_default_triple().create_target_machine(*own, opt=1, jit=True)
     first, *others = [llvm.parse_assembly(_untargeted(text)) for text in json.loads(code)]
     for other in others:
         first.link_in(other)
-    text = str(first)
+    text = counted(str(first)) + "\n@work = global i64 0\n"
     for name in SREGS:
         text = re.sub(rf"declare [^\n]*@llvm\.nvvm\.read\.ptx\.sreg\.{name}\.x\(\)[^\n]*", "", text)
         text = text.replace(f"@llvm.nvvm.read.ptx.sreg.{name}.x", f"@read_{name}")
@@ -82,17 +104,33 @@ def translated(code: bytes) -> Callable[[KernelNode, int], None]:
     engine.finalize_object()
     entry = ctypes.CFUNCTYPE(None, *[ctypes.c_uint64] * 6)(engine.get_function_address(NAME))
     registers = [ctypes.c_int32.from_address(engine.get_global_value_address(name)) for name in SREGS]
+    work = ctypes.c_int64.from_address(engine.get_global_value_address("work"))
     kept = [engine]
 
-    def run(node: KernelNode, thread: int) -> None:
+    def run(node: KernelNode, thread: int) -> int:
         assert kept
+        work.value = 0
         for register, value in zip(
             registers, (thread % node.block[0], thread // node.block[0], node.block[0]), strict=True
         ):
             register.value = value
         entry(*[argument.value for argument in node.arguments])
+        return work.value
 
+    run.code = code.decode()  # type: ignore[attr-defined]
     return run
+
+
+def counted(text: str) -> str:
+    """A module whose functions count the instructions that they run."""
+    lines, block = list[str](), 0
+    for number, line in enumerate(text.splitlines()):
+        if ENDS.match(line):
+            lines.append(WORK.format(number, block + 1))
+            block = 0
+        block += line.startswith("  ")
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _untargeted(text: str) -> str:
@@ -124,7 +162,9 @@ class HostGpu:
     name, arch = "this machine", "sm_90"
 
     def __init__(self, folder: Path, seed: int = 0) -> None:
-        self._random, self._shim = random.Random(seed), shim().Host(folder)
+        self._random, self._shim, self._lock = random.Random(seed), shim().Host(folder), Lock()
+        self.busiest: dict[str, int] = {}
+        """The most instructions that a thread of each translated kernel has run, by its modules."""
 
     def use(self) -> None: ...
 
@@ -151,10 +191,11 @@ class HostGpu:
 
     def launch(self, graph: Sequence[KernelNode | Copy | Clear]) -> None:
         left = set(range(len(graph)))
-        while left:
-            i = self._random.choice([i for i in left if not left & set(graph[i].after)])
-            self._run(graph[i])
-            left.remove(i)
+        with self._lock:  # of several ranks in one process
+            while left:
+                i = self._random.choice([i for i in left if not left & set(graph[i].after)])
+                self._run(graph[i])
+                left.remove(i)
 
     def _run(self, node: KernelNode | Copy | Clear) -> None:
         if isinstance(node, Copy):
@@ -168,5 +209,5 @@ class HostGpu:
         else:
             threads = list(range(node.grid[0] * node.block[0]))
             self._random.shuffle(threads)
-            for thread in threads:
-                node.function(node, thread)
+            most = max([node.function(node, thread) for thread in threads])
+            self.busiest[node.function.code] = max(most, self.busiest.get(node.function.code, 0))

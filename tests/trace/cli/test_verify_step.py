@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dgrr.runtime import CudaError
+from dgrr.runtime.cuda import driver
 from dgrr.trace.cli import main, reference_step
 
 DGRR = Path(sys.executable).parent / "dgrr"
@@ -115,6 +117,17 @@ def test_a_step_of_ones_own(dgrr):
 
 def test_modules_of_the_current_folder_may_be_imported_late(dgrr):
     assert dgrr("my_step:needs_help", "--replays=1")[0] == 0
+
+
+def test_a_device_that_is_not_there(dgrr, monkeypatch):
+    def none():
+        raise CudaError("device 'cuda': expected an NVIDIA GPU and its driver, found none")
+
+    monkeypatch.setattr(driver, "gpu", none)
+    code, out, err = dgrr("my_step:step", "--device", "cuda")
+    assert (code, out) == (1, "")
+    assert err == "dgrr: device 'cuda': expected an NVIDIA GPU and its driver, found none\n"
+    assert dgrr("my_step:step", "--replays=1", "--device", "cpu")[0] == 0
 
 
 def test_a_check_that_fails(dgrr):

@@ -28,22 +28,28 @@ def check_arena(subject: Subject) -> str:
     for part in subject.parts:
         check_blocks(part)
         check_lifetimes(part)
-        plan = part.bound.plan
+        if subject.is_here:
+            check_places(part)
+        plan = part.plan
         sizes.append(f"{part.graph.name}: {plan.arena_bytes:,} bytes for {plan.static_bytes:,}")
     return "; ".join(sizes)
 
 
 def check_blocks(part: Part) -> None:
-    """Blocks are apart, aligned and inside the arena, and every operand lies inside the memory of its root."""
-    plan, name = part.bound.plan, part.graph.name
+    """Blocks are apart, aligned and inside the arena."""
+    plan, name = part.plan, part.graph.name
     for a, b in plan.overlaps():
         raise CheckError(f"{name}: blocks of %{a.owner} and %{b.owner} share bytes while both are alive: {a}, {b}")
     for block in plan.blocks:
         if block.offset % ALIGNMENT or block.offset + block.nbytes > plan.arena_bytes or block.offset < 0:
             raise CheckError(f"{name}: {block} is not {ALIGNMENT}-byte aligned in an arena of {plan.arena_bytes} bytes")
-    for root in plan.slots:
+
+
+def check_places(part: Part) -> None:
+    """The memory of every block begins at a cache line, and every operand lies inside that of its root."""
+    for root in part.plan.slots:
         if part.bound.memory[root].ctypes.data % ALIGNMENT:
-            raise CheckError(f"{name}: the memory of %{root} does not begin at a cache line")
+            raise CheckError(f"{part.graph.name}: the memory of %{root} does not begin at a cache line")
     for i, op in enumerate(part.program.ops):
         for value in op.table:
             where = extent(part.program, value)
@@ -53,7 +59,7 @@ def check_blocks(part: Part) -> None:
 
 def check_lifetimes(part: Part) -> None:
     """Replay the program over a map of who owns each line of the arena, without regard to planned lifetimes."""
-    plan, program = part.bound.plan, part.program
+    plan, program = part.plan, part.program
     owner = np.full(plan.arena_bytes // ALIGNMENT, FREE)
     for i, op in enumerate(program.ops):
         for value in op.inputs:
@@ -66,7 +72,7 @@ def check_lifetimes(part: Part) -> None:
 
 def _write(part: Part, owner: Array, i: int, outputs: set[int], read: set[int]) -> None:
     """Hand the lines of the outputs, and of scratch, over; what the op still reads must not lie there."""
-    plan = part.bound.plan
+    plan = part.plan
     for root in outputs:
         lines = _lines(part, root)
         lost = set(owner[lines].tolist()) & read - {root}
@@ -84,9 +90,9 @@ def _write(part: Part, owner: Array, i: int, outputs: set[int], read: set[int]) 
 
 def _lines(part: Part, root: int) -> slice:
     """The lines of the arena that hold a root; none, if it lies elsewhere."""
-    if root not in part.bound.plan.slots:
+    if root not in part.plan.slots:
         return slice(0, 0)
-    first = part.bound.plan.slots[root].offset // ALIGNMENT
+    first = part.plan.slots[root].offset // ALIGNMENT
     return slice(first, first - (-part.program.layout(root).nbytes // ALIGNMENT))
 
 

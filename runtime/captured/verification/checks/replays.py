@@ -12,7 +12,7 @@ from ....step.evaluate import NonFiniteError
 from ...purity import CaptureError
 from ..report import CheckError
 from ..subject import Subject
-from .trace import JUNK, fill_arena
+from .trace import JUNK
 
 
 def check_finite(subject: Subject) -> str:
@@ -40,7 +40,7 @@ def check_determinism(subject: Subject) -> str:
 def _digests(subject: Subject, junk: int) -> list[str]:
     """The state digest after each replay, from the beginning."""
     subject.restore()
-    fill_arena(subject.plans.step.on_cpu, junk)
+    subject.plans.step.bound.fill(junk)
     found: list[str] = []
     for _ in range(subject.replays):
         subject.step.replay(1)

@@ -1,15 +1,13 @@
-"""The executed trace, op by op: each row of the table runs by itself and is held against eager execution."""
+"""The executed trace: each op runs by itself where the step runs, and is held against eager execution here."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from .....base.arrays import Array
-from .....tape.numerics.engine import machine
-from .....tape.numerics.engine.threads import THREADS
 from .....tape.record.op import OPS
 from ....ir.loops import SCAN
-from ....lower.bind import Bound
+from ....lower.bind import Fault
 from ....optim.state_ops import STATE_OPS
 from ..bits import difference, owner_of
 from ..extents import Extent, extent, written
@@ -22,33 +20,31 @@ JUNK = (0xA5, 0x42)
 
 
 def check_trace(subject: Subject) -> str:
-    """Every op of every plan writes what its nodes compute eagerly, backward included, and nothing else."""
+    """Every op of every plan writes what its nodes compute eagerly, backward included.
+
+    Nor does it write anything else, where that can be seen: in this machine's memory.
+    """
     for part in subject.parts:
-        follow_rows(subject, part)
+        follow_ops(subject, part)
         subject.restore()
-    return f"{sum(part.bound.count for part in subject.parts)} ops run one by one"
+    return f"{sum(len(part.program.ops) for part in subject.parts)} ops run one by one"
 
 
-def follow_rows(subject: Subject, part: Part) -> None:
+def follow_ops(subject: Subject, part: Part) -> None:
     """The same for one plan, which changes parameters and state. Raises CheckError naming the op."""
-    bound, program = part.bound, part.program
-    expected = evaluate(program.graph.nodes, subject.declared(part), by_kernels)
-    fill_arena(bound, JUNK[0])
-    memory, nodes = _Memory(part), {node.id: node for node in program.graph.nodes}
-    with THREADS.lent() as control:
-        for i, op in enumerate(program.ops):
-            memory.note()
-            if machine.run(bound.rows_address + 8 * machine.ROW * i, 1, control, bound.fault):
-                raise CheckError(f"{part.op_name(i)}: reported the status {bound.fault[0]}")
-            memory.require_only(i)
-            if op.source in nodes and nodes[op.source].op not in STATE_OPS:
+    bound, ops = part.executable.bound, part.program.ops
+    expected = evaluate(part.program.graph.nodes, subject.declared(part), by_kernels)
+    bound.fill(JUNK[0])
+    memory = _Memory(part) if subject.is_here else None
+    nodes = {node.id: node for node in part.program.graph.nodes}
+    try:
+        for i in bound.one_by_one():
+            if memory is not None:
+                memory.require_only(i)
+            if ops[i].source in nodes and nodes[ops[i].source].op not in STATE_OPS:
                 _require_values(part, i, expected)
-
-
-def fill_arena(bound: Bound, byte: int) -> None:
-    """Overwrite all that a step computes."""
-    for root in bound.plan.slots:
-        bound.memory[root][:] = byte
+    except Fault as fault:
+        raise CheckError(f"{part.op_name(ops.index(fault.op))}: reported the status {fault.status}") from None
 
 
 def _require_values(part: Part, i: int, expected: dict[int, Array]) -> None:
@@ -56,7 +52,9 @@ def _require_values(part: Part, i: int, expected: dict[int, Array]) -> None:
     writes = written(part.program, part.program.ops[i])
     for node in part.program.graph.nodes:
         for id in node.outputs if node.op in OPS or node.op == SCAN else ():
-            wrong = difference(expected[id], part.bound.value(id)) if _lies_within(part, id, writes) else None
+            wrong = (
+                difference(expected[id], part.executable.bound.value(id)) if _lies_within(part, id, writes) else None
+            )
             if wrong is not None:
                 raise CheckError(f"{part.op_name(i)}: %{id} of {part.node_name(node)}: {wrong}")
 
@@ -73,14 +71,10 @@ class _Memory:
         self.part = part
         owners = {id(owner): owner for owner in map(owner_of, part.bound.memory.values())}
         self._regions = [owner.reshape(-1).view(np.uint8) for owner in owners.values()]
-        self._before: list[Array] = []
-
-    def note(self) -> None:
-        """Remember what is there."""
         self._before = [region.copy() for region in self._regions]
 
     def require_only(self, i: int) -> None:
-        """Raise CheckError if anything has changed but what op ``i`` may write."""
+        """Raise CheckError if anything has changed since the last op but what op ``i`` may write."""
         allowed = self._allowed(i)
         for region, before in zip(self._regions, self._before, strict=True):
             changed = np.flatnonzero(region != before) + int(region.ctypes.data)
@@ -88,6 +82,7 @@ class _Memory:
                 changed = changed[(changed < begin) | (changed >= end)]
             if changed.size:
                 raise CheckError(f"{self.part.op_name(i)}: wrote outside of its outputs: {self._at(int(changed[0]))}")
+        self._before = [region.copy() for region in self._regions]
 
     def _allowed(self, i: int) -> list[tuple[int, int]]:
         part, plan = self.part, self.part.bound.plan

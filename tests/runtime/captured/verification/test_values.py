@@ -196,8 +196,8 @@ def test_an_array_that_is_replaced(patient: Any, monkeypatch: pytest.MonkeyPatch
 def test_a_step_that_allocates(patient: Any, monkeypatch: pytest.MonkeyPatch, kept: bool) -> None:
     run, hoard = Bound.run, list[Any]()
 
-    def allocating(self: Bound) -> None:
-        run(self)
+    def allocating(self: Bound, *stretch: int) -> None:
+        run(self, *stretch)
         fresh = np.ones(1000)
         if kept:
             hoard.append(fresh)

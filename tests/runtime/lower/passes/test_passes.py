@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime import SGD, Adam
+from dgrr.runtime import SGD, Adam, capture
 from dgrr.runtime.lower.compile import PASSES, without
 from dgrr.runtime.lower.program import Program
 from dgrr.runtime.optim import Rule
@@ -200,3 +200,16 @@ def test_passes_are_known_by_name() -> None:
     with pytest.raises(DomainError, match=r"^passes: expected names among common-subexpressions, .*, got 'loops'$"):
         without(["loops"])
     assert all(PASSES.values())
+
+
+def test_of_parameters_with_one_gradient_the_second_is_updated_alone() -> None:
+    params = {name: np.ones(5, np.float32) for name in "abcd"}
+    x = normal(3, 5)
+
+    def loss(p: Any, x: Any) -> Any:
+        return ((x + p["a"] + p["b"]) * p["c"]).sum() + (p["d"] * x).sum()
+
+    steps = [capture(loss, params, Adam(0.1), x, without_passes=names) for names in ((), ("grouped-updates",))]
+    calls = [[op.kernel.name for op in step.lowered.ops].count("adam_step") for step in steps]
+    assert calls == [3, 4]
+    assert steps[0].replay(3).tolist() == steps[1].replay(3).tolist() and steps[0].digest() == steps[1].digest()

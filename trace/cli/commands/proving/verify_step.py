@@ -16,6 +16,7 @@ Modules are those of the current folder and the installed ones.
 examples:
   dgrr verify-step                 the reference model
   dgrr verify-step train:make      what make() of train.py returns
+  dgrr verify-step --device cuda   the reference model on an NVIDIA GPU
 """
 
 
@@ -23,6 +24,8 @@ def add_arguments(parser: Parser) -> None:
     parser.captured_step("what returns a captured step when it is called; default: the reference model's step")
     replays = f"how often the step is replayed, twice over; {DEFAULT}"
     parser.number("--replays", 1, MAX_STEPS, "N", replays, default=20)
+    where = "where the step runs while it is checked; default: where it was captured for"
+    parser.add_argument("--device", choices=("cpu", "cuda"), help=where)
 
 
 def run(args: argparse.Namespace) -> Answer:
@@ -31,7 +34,9 @@ def run(args: argparse.Namespace) -> Answer:
 
     given = None if args.function is None else load_step(args.function)
     try:
-        report = (given or reference_step()).verify(args.replays)
+        step = given or reference_step()
+        step = step if args.device in (None, step.device) else step.on(args.device)
+        report = step.verify(args.replays)
     except DgrrError as error:
         raise UsageError(str(error)) from error
     held = f"{len(report.checks) - len(report.failures)} of {len(report.checks)} checks held"

@@ -6,7 +6,7 @@ state before the step and of its rows. All sums are those of the loop written ou
 nothing starts as -0, to which everything adds as it is.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -14,27 +14,28 @@ from typing import Any
 from .. import ops
 from ..graph.backward import sweep
 from ..graph.node import Node
+from ..graph.symbol import SCAN
 from ..record.op import OPS
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
 from ..var.var import AnyVar, shape_of
-from .body import Body, BodyTape
-from .written import again, written
+from .body import Body
+from .body_tape import BodyTape
+from .call import Lift
+from .written import again
 
-Lift = Callable[[int], Any]
 Values = Callable[[int], Any]
 """A value of the body in the step that is being swept."""
 There = Sequence[tuple[int, Any]]
 """Cotangents by the ids of what they are of, None for none."""
 
 
-def looped(
-    loop: Any, arrived: Mapping[str, Any], known: dict[int, Any], lift: Lift, live: Collection[int] | None
-) -> dict[int, Any]:
+def looped(loop: Any, arrived: Mapping[str, Any], known: dict[int, Any], lift: Lift) -> dict[int, Any]:
     """The cotangents of a loop's inputs by their ids, given those of results and those that were there."""
     back = _Back(loop, arrived, lift)
     if not back.in_a_loop():
-        return written(loop, [lift(x.id) for x in loop.inputs]).pull(arrived, known)
+        totals: dict[int, Any] = loop.written([lift(x.id) for x in loop.inputs]).pull(arrived, known)
+        return totals
     return back.run(dict(known))
 
 
@@ -55,7 +56,7 @@ class _Back:
         self.loop, self.lift = loop, lift
         self.body: Body = loop.body
         self.nodes: list[Node] = list(self.body.nodes)
-        self.live = loop.run.requiring
+        self.live = loop.run.requiring(loop.body)
         self.order = list(reversed(loop.places))
         self.tape = next(iter(arrived.values())).tape
         self.invariant = self.body.invariant()
@@ -158,7 +159,7 @@ class _Back:
 
     def _tried(self, state: Sequence[Any]) -> _Swept:
         """What a step reaches, found on a tape that nobody keeps."""
-        inner = BodyTape(self.tape)
+        inner = BodyTape(self.tape, SCAN)
         made: dict[int, Any] = {}
 
         def symbol(id: int) -> Any:
@@ -219,7 +220,7 @@ class _Stretch:
         self.back, self.rows, self.state = back, rows, state
         self.reached = [i for i, g in enumerate(tried.state) if g is not None]
         self.sums = [k for k, g in enumerate(tried.around) if g is not None]
-        self.inner = BodyTape(back.tape)
+        self.inner = BodyTape(back.tape, SCAN)
         self.leaves: dict[int, Callable[[], Any]] = {}
         """The arrays whose rows a step takes, to be made outside of it, by the ids of its leaves."""
 
@@ -294,21 +295,11 @@ class _Stretch:
 
     def _looped(self, carry: list[AnyVar], begin: list[Any], after: list[AnyVar], ys: list[AnyVar]) -> list[Any]:
         """The results of the loop: the state at its end, and its rows."""
-        nodes = list(self.inner)
         after, ys = [self.inner.held(x) for x in after], [self.inner.held(x) for x in ys]
-        read = {parent for node in nodes for parent in node.parents} | {x.id for x in (*after, *ys)}
+        read = {parent for node in self.inner for parent in node.parents} | {x.id for x in (*after, *ys)}
         xs = [id for id in self.leaves if id in read]
-        around = [(x, leaf) for x, leaf in self.inner.closed.values() if leaf.id in read]
-        body = Body(
-            self.inner,
-            [x.id for x in carry],
-            xs,
-            [leaf.id for _, leaf in around],
-            [x for x, _ in around],
-            [x.id for x in after],
-            [x.id for x in ys],
-            len(nodes),
-        )
+        self.inner.closed = {id: held for id, held in self.inner.closed.items() if held[1].id in read}
+        body = Body.of(self.inner, ys, carry, [self.inner.var(id) for id in xs], after)
         inputs: list[Any] = [*begin, *[self.leaves[id]() for id in xs], *body.around]
         loop = type(self.back.loop)(self.back.tape, body, inputs, len(self.rows), not self.back.loop.reverse)
         keys = [f"carry {i}" for i in range(len(after))] + [f"y {j}" for j in range(len(ys))]

@@ -7,12 +7,14 @@ from typing import Any, cast
 import numpy as np
 
 from ..errors import DTypeError, GradientError, ShapeError
+from ..graph.symbol import SCAN
 from ..record.kinds import Kind
 from ..values.pytree import Nest, beside, leaves, mapped
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
 from ..var.var import AnyVar, is_var, shape_of
-from .body import Body, BodyTape
+from .body import Body
+from .body_tape import BodyTape
 from .scan_loop import ScanLoop
 
 LENGTH = Kind(int | None)
@@ -86,7 +88,7 @@ def _steps(rows: Nest, length: int | None) -> int:
 
 def _recorded(tape: Any, body: Callable[[Any, Any], Any], start: Nest, rows: Nest) -> tuple[Body, Nest]:
     """The body, and the nest of what it gives in a step."""
-    inner = BodyTape(tape, scan)
+    inner = BodyTape(tape, SCAN)
 
     def before(_: str, x: AnyVar) -> AnyVar:
         return inner.symbol(x.value.spec, x.name)
@@ -101,10 +103,7 @@ def _recorded(tape: Any, body: Callable[[Any, Any], Any], start: Nest, rows: Nes
         after = mapped(partial(_given, inner, "carry"), after)
         ys = mapped(partial(_given, inner, "y"), ys)
         ends = _alike(carry, after)
-    around = list(inner.closed.values())
-    ids = [[x.id for x in _vars(nest)] for nest in (carry, x, ys)]
-    closed = [leaf.id for _, leaf in around]
-    return Body(inner, ids[0], ids[1], closed, [x for x, _ in around], [x.id for x in ends], ids[2], len(inner)), ys
+    return Body.of(inner, _vars(ys), _vars(carry), _vars(x), ends), ys
 
 
 def _pair(returned: Any) -> tuple[Nest, Nest]:

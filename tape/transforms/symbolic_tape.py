@@ -14,7 +14,7 @@ from ...base.arrays import Array
 from ..errors import TapeError
 from ..graph.symbol import CAPTURE, Symbol, Why
 from ..location import CodePosition
-from ..loops.scan_loop import ScanLoop
+from ..loops.call import BodyCall
 from ..record.op import Op
 from ..tape import Tape
 from ..values.spec import Spec
@@ -69,6 +69,6 @@ class SymbolicTape(Tape[Any]):
     def _result(self, op: Op, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
         return Symbol(op.infer_spec([None if v is None else v.spec for v in values], attrs), self._why)
 
-    def run_of(self, loop: ScanLoop) -> Any:
-        """What is known of a loop that does not run."""
-        return loop.inferred(self._why)
+    def run_of(self, call: BodyCall) -> Any:
+        """What is known of a call that does not run."""
+        return call.inferred(self._why)

@@ -90,5 +90,5 @@ def scan(body: Any, carry: Any, xs: Any = None, *, length: Any = None, reverse: 
     owner = next((x.tape for _, x in leaves([carry, xs]) if isinstance(x, Var)), None)
     if owner is None:
         raise TapeError("scan: expected a Var in carry or xs; put an array on a tape with tape.const")
-    results: tuple[Any, Any] = owner.scan(body, carry, xs, length, reverse)
+    results: tuple[Any, Any] = owner.call_bodies("scan", body, carry, xs, length, reverse)
     return results

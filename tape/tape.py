@@ -260,6 +260,9 @@ class Tape(Inspection, Generic[D]):
     unrolls = False
     """Whether they are written out here, every op with a node of its own."""
 
+    chooses = True
+    """Whether one of several bodies can run here, or one so often as a value says."""
+
     record_call = staticmethod(record_call)
 
     def call_bodies(self, op: str, *call: Any) -> Any:

@@ -1,6 +1,6 @@
 """What a loop, a choice or a checkpoint runs: nodes that are recorded once and applied again."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..graph.node import Node
@@ -75,3 +75,13 @@ class Body:
 def given(node: Node) -> list[bool]:
     """Whether a node passes gradients to each of its parents."""
     return [need for need, x in zip(node.needs, node.inputs, strict=True) if x is not None]
+
+
+def sharing(sides: Mapping[str, tuple[BodyTape, Sequence[AnyVar]]]) -> tuple[dict[str, Body], list[AnyVar]]:
+    """The bodies recorded on these tapes, which gave these Vars, and what they take: each is given what any takes."""
+    around = {id: x for inner, _ in sides.values() for id, (x, _) in inner.closed.items()}
+    for inner, _ in sides.values():
+        for x in around.values():
+            inner.held(x)
+        inner.closed = {id: inner.closed[id] for id in around}
+    return {name: Body.of(inner, ys) for name, (inner, ys) in sides.items()}, list(around.values())

@@ -24,8 +24,8 @@ class BodyTape(Nodes):
     steps. While it is recorded, what is done to Vars of that tape is done here.
     """
 
-    unrolls = False
-    """Whether loops are written out here."""
+    unrolls, chooses = False, True
+    """As of a `Tape`: what is asked is asked where the body is written out."""
 
     def __init__(self, outer: Any, why: Why) -> None:
         """On a tape around it; ``why`` says what records."""

@@ -41,17 +41,6 @@ class Written:
         """The nodes that a result is made of: one, or that of each place."""
         raise NotImplementedError
 
-    def body(self, body: Body, known: dict[int, AnyVar], said: str) -> dict[int, AnyVar]:
-        """The values of a body, given its leaves. Raises what an op raises, after ``said``, with the user's line."""
-        for node in body.nodes:
-            if node.op is not None and node.id not in known:
-                try:
-                    known[node.id] = again(self.tape, node, known)
-                except DgrrError as error:
-                    at = "" if node.place is None or node.loop is not None else f"; at {Location.of(node.place)}"
-                    raise type(error)(f"{said}{error}{at}") from None
-        return known
-
     # ------------------------------------------------------------------ results
 
     def value(self, key: str) -> AnyTensor:
@@ -121,6 +110,18 @@ class Written:
         return ops.stack([_zero(x.value.spec) if t is None else t for t, x in found])
 
 
+def computed(tape: Any, body: Body, known: dict[int, AnyVar], said: str) -> dict[int, AnyVar]:
+    """The values of a body on a tape, given its leaves. Raises what an op raises, behind ``said``, with its line."""
+    for node in body.nodes:
+        if node.op is not None and node.id not in known:
+            try:
+                known[node.id] = again(tape, node, known)
+            except DgrrError as error:
+                at = "" if node.place is None or node.loop is not None else f"; at {Location.of(node.place)}"
+                raise type(error)(f"{said}{error}{at}") from None
+    return known
+
+
 class WrittenLoop(Written):
     """The steps of a loop on a tape."""
 
@@ -133,7 +134,7 @@ class WrittenLoop(Written):
         for number, t in enumerate(loop.places):
             inputs: list[AnyVar] = [*now, *[row[t] for row in self.rows], *around]
             given = dict(zip(body.inputs, inputs, strict=True))
-            self._steps[t] = self.body(body, given, where("scan", number, loop.length))
+            self._steps[t] = computed(self.tape, body, given, where("scan", number, loop.length))
             now = [self._steps[t][id] for id in body.after]
         self._ends = now
 

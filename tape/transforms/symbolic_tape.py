@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ..errors import TapeError
-from ..graph.symbol import CAPTURE, Symbol, Why
+from ..graph.symbol import CAPTURE, VMAP, Symbol, Why
 from ..location import CodePosition
 from ..loops.call import BodyCall
 from ..record.op import Op
@@ -29,6 +29,7 @@ class SymbolicTape(Tape[Any]):
         """``unrolls`` says whether loops are written out, every step with nodes of its own."""
         super().__init__()
         self._why, self.unrolls = why, unrolls
+        self.chooses = not unrolls or why is VMAP
         self.sources: dict[int, Array] = {}
         """The arrays that constants were copied from, by the ids of these."""
         self.held: dict[int, Array] = {}

@@ -8,7 +8,6 @@ in all steps (``y 0``, ``each 7``).
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from ...tape.values.dtypes import boolean
 from ...tape.values.spec import Spec

@@ -11,9 +11,9 @@ from ...tape.ops import OPS
 from ...tape.values.spec import Spec
 from ..optim.state_ops import STATE_OPS
 from .attributes import is_attribute
+from .bodies import ATTRIBUTES, bodies_of, fault_of, inferred
 from .errors import IRError
 from .graph import IRGraph, IRNode, Role
-from .bodies import ATTRIBUTES, bodies_of, fault_of, inferred
 
 SWITCH = "DGRR_VERIFY_IR"
 """The environment variable that turns `checked` on: 1."""

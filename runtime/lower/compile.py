@@ -10,7 +10,7 @@ from functools import partial
 from ...base.arrays import Array
 from ...tape.errors import DomainError
 from ...tape.numerics.engine.kernel import Kernel
-from ..ir.bodies import bodies_of, inputs_of, places_of, step_outputs
+from ..ir.bodies import bodies_of, inputs_of, step_outputs
 from ..ir.graph import IRGraph, IRNode
 from ..ir.passes import eliminate_common_subexpressions, eliminate_dead_code
 from ..ir.verify import checked

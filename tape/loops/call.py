@@ -101,7 +101,7 @@ class BodyCall(ABC):
         needs = [wanted and tape.node(x).requires_grad for x in self.inputs]
         parents = tuple([x.id for x in self.inputs])
         row: Any = (self, {"result": key}, self.run.value(key), parents, values, needs, wanted, None)
-        node = ResultNode(id, *row, tape.scope_name, caller())
+        node = ResultNode(*[id, *row, tape.scope_name, caller()])
         node.loop = self
         nodes.append(node)
         return Var(tape, id, tape.generation)
@@ -112,9 +112,7 @@ class BodyCall(ABC):
 
     # ------------------------------------------------------------------ derivatives
 
-    def pull(
-        self, cotangents: Sequence[Any], lift: Lift, live: Collection[int] | None
-    ) -> list[tuple[int, Any]]:
+    def pull(self, cotangents: Sequence[Any], lift: Lift, live: Collection[int] | None) -> list[tuple[int, Any]]:
         """What the cotangents of its inputs become: those that were there, and what flows back through its bodies."""
         found = {key: cotangents[id] for key, id in self.results.items() if id < len(cotangents)}
         arrived = {key: g for key, g in found.items() if g is not None}

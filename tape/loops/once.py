@@ -10,10 +10,10 @@ from ..var.var import AnyVar
 from .body import Body
 from .call import BodyCall, Lift, where
 from .once_derivatives import pulled, pushed, zeros
-from .written import Written, alone, computed, written
+from .written import WrittenCall, alone, computed, written
 
 
-class Once(BodyCall):
+class OnceCall(BodyCall):
     """One of ``bodies``, all of which take the same from around and give the same: ``y 0`` and so on."""
 
     why: Why
@@ -31,7 +31,7 @@ class Once(BodyCall):
         """What the bodies take from around."""
         return self.inputs[self.ahead :]
 
-    def on(self, tape: Any, inputs: Sequence[AnyVar]) -> "Once":
+    def on(self, tape: Any, inputs: Sequence[AnyVar]) -> "OnceCall":
         """The same call with other inputs."""
         return type(self)(tape, self.bodies, inputs)
 
@@ -57,7 +57,7 @@ class Once(BodyCall):
         return pulled(self, arrived, known, lift)
 
 
-class Cond(Once):
+class CondCall(OnceCall):
     """Two bodies; ``inputs`` are a truth, and what both take. Every input that requires a gradient gets one."""
 
     name, why, ahead = "cond", COND, 1
@@ -77,7 +77,7 @@ class Cond(Once):
         return pushed(self, tangents, inputs, key)
 
 
-class Checkpoint(Once):
+class CheckpointCall(OnceCall):
     """A body of which nothing is kept but what it gives: it is run again where a derivative asks for more."""
 
     name, why = "checkpoint", CHECKPOINT
@@ -94,7 +94,7 @@ class Checkpoint(Once):
         return Rerun(lambda: WrittenOnce(self, *alone(self, new_tape())))
 
 
-class WrittenOnce(Written):
+class WrittenOnce(WrittenCall):
     """The body that runs, on a tape."""
 
     def compute(self) -> None:

@@ -103,7 +103,10 @@ def pushed(call: Any, tangents: Sequence[Any], inputs: Sequence[Any], key: str) 
         return None
     spec = call.spec(key)
     return _called(
-        call, tape, given.__getitem__, {n: (inner, [inner.const(zeros(spec)) if t is None else t]) for n, (inner, t) in sides.items()}
+        call,
+        tape,
+        given.__getitem__,
+        {n: (inner, [inner.const(zeros(spec)) if t is None else t]) for n, (inner, t) in sides.items()},
     )[0]
 
 

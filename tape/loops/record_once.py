@@ -12,7 +12,7 @@ from ..var.var import AnyVar, is_var
 from .body import sharing
 from .body_tape import BodyTape
 from .given import alike, placed, returned, vars_of
-from .once import Checkpoint, Cond, require_choices
+from .once import CheckpointCall, CondCall, require_choices
 
 
 def cond(tape: Any, pred: Any, on_true: Callable[..., Any], on_false: Callable[..., Any], args: Sequence[Any]) -> Nest:
@@ -21,13 +21,15 @@ def cond(tape: Any, pred: Any, on_true: Callable[..., Any], on_false: Callable[.
     truth = placed(tape, "cond", "pred", pred)
     if not is_var(truth) or truth.value.spec != Spec((), boolean.dtype):
         got = f"{truth.dtype} of shape {tuple(truth.shape)}" if is_var(truth) else type(pred).__name__
-        raise ShapeError(f"cond: argument 'pred': expected one bool, of shape (), got {got}; compare and reduce it first")
+        raise ShapeError(
+            f"cond: argument 'pred': expected one bool, of shape (), got {got}; compare and reduce it first"
+        )
     functions = {"on_true": on_true, "on_false": on_false}
     sides = {name: _recorded(tape, COND, name, function, args) for name, function in functions.items()}
     (first, result), (second, other) = sides.values()
     ends = alike("cond: argument 'on_false'", "result", "on_true does", result, other)
     bodies, around = sharing({"on_true": (first, vars_of(result)), "on_false": (second, ends)})
-    return _results(Cond(tape, bodies, [truth, *around]), result)
+    return _results(CondCall(tape, bodies, [truth, *around]), result)
 
 
 def checkpoint(tape: Any, function: Callable[..., Any], args: Sequence[Any]) -> Nest:
@@ -37,7 +39,7 @@ def checkpoint(tape: Any, function: Callable[..., Any], args: Sequence[Any]) -> 
     handed = {leaf.id: x for x, leaf in inner.closed.values()}
     own = [x for id, x in made.items() if id not in handed]
     bodies, around = sharing({"body": (inner, own)})
-    call = Checkpoint(tape, bodies, around)
+    call = CheckpointCall(tape, bodies, around)
     results = call.vars([f"y {j}" for j in range(len(own))]).values()
     known = {**handed, **{x.id: y for x, y in zip(own, results, strict=True)}}
     return mapped(lambda _, x: known[x.id], result)
@@ -57,7 +59,7 @@ def _recorded(
         return inner, returned(inner, argument, "result", made)
 
 
-def _results(call: Cond, result: Nest) -> Nest:
+def _results(call: CondCall, result: Nest) -> Nest:
     made = iter(call.vars([f"y {j}" for j in range(len(vars_of(result)))]).values())
 
     def taken(path: str, x: AnyVar) -> AnyVar:

@@ -20,7 +20,7 @@ Leaves = Mapping[int, AnyVar]
 Rows = Sequence[Sequence[AnyVar]]
 
 
-class Written:
+class WrittenCall:
     """What a call computes, on a tape: ``leaves`` are what it begins with, by the ids of its inputs, ``rows`` those of
     inputs that are cut, and ``known`` the values of a body.
 
@@ -122,7 +122,7 @@ def computed(tape: Any, body: Body, known: dict[int, AnyVar], said: str) -> dict
     return known
 
 
-class WrittenLoop(Written):
+class WrittenLoop(WrittenCall):
     """The steps of a loop on a tape."""
 
     def compute(self) -> None:

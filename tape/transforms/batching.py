@@ -61,7 +61,10 @@ def call_bodies(call: BodyCall, inputs: Sequence[Any]) -> dict[int, Any]:
     size = next((x.size for x in inputs if isinstance(x, Members)), 0)
     rows = [[x.parts[k] if isinstance(x, Members) else x for x in inputs] for k in range(size or 1)]
     made = [_called(call, row) for row in rows]
-    return {id: Members(size, parts=[one[key] for one in made]) if size else made[0][key] for key, id in call.results.items()}
+    return {
+        id: Members(size, parts=[one[key] for one in made]) if size else made[0][key]
+        for key, id in call.results.items()
+    }
 
 
 def _called(call: BodyCall, inputs: Sequence[Any]) -> dict[str, Any]:

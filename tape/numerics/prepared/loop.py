@@ -192,7 +192,6 @@ class LoopWords(NestedWords):
         return [self.places, rows, self._pointed.tolist(), [each.tolist() for each in self._copies], turns, words]
 
 
-
 def _table(copies: Sequence[LoopCopy]) -> Array:
     made = [(c.to.base, c.to.offset, c.source.base, c.source.offset, c.nbytes) for c in copies]
     return np.array(made, np.int64).reshape(-1, COPY)

@@ -1,7 +1,7 @@
 """``cond``: one of two functions, both of which are recorded."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar, TypeVarTuple
+from typing import TypeVar, TypeVarTuple
 
 from ...values.dtypes import boolean
 from ...var.var import Var
@@ -12,7 +12,7 @@ A = TypeVarTuple("A")
 
 
 def cond(pred: Var[boolean], on_true: Callable[[*A], R], on_false: Callable[[*A], R], *args: *A) -> R:
-    """``on_true(*args)`` if ``pred`` holds, else ``on_false(*args)``: both are recorded, and the one that is meant runs.
+    """``on_true(*args)`` if ``pred`` holds, else ``on_false(*args)``: both are recorded, one runs.
 
     The functions are called once each, with Vars that have shapes and no values; what they use from around them, such
     as parameters, gets gradients too. The call is one on the tape, with a node for each result, and a captured step

@@ -36,7 +36,8 @@ def while_loop(cond: Callable[[C], Var[boolean]], body: Callable[[C], C], carry:
     >>> import numpy as np
     >>> from dgrr.tape import Tape, ops
     >>> tape = Tape()
-    >>> count, x = ops.while_loop(lambda c: c[1] < 100.0, lambda c: (c[0] + 1, c[1] * 2.0), (np.array(0), tape.const(3.0)))
+    >>> start = (np.array(0), tape.const(3.0))
+    >>> count, x = ops.while_loop(lambda c: c[1] < 100.0, lambda c: (c[0] + 1, c[1] * 2.0), start)
     >>> count.item(), x.item()
     (6, 192.0)
     """

@@ -1,4 +1,4 @@
-"""Captured choices, checkpoints and loops without a length: the bits of the eager step, which chooses anew each time."""
+"""Captured choices, checkpoints and loops without a length: the bits of the eager step."""
 
 import os
 import threading
@@ -95,7 +95,10 @@ def test_a_graph_with_choices_is_read_back():
     verify(graph)
     assert IRGraph.parse(str(graph)) == graph == IRGraph.from_json(graph.to_json())
     forward, back = [node for node in graph.nodes if node.op == "cond"]
-    assert [[node.op for node in body.nodes] for body in bodies_of(forward)] == [["matmul", "tanh"], ["broadcast_to", "mul"]]
+    assert [[node.op for node in body.nodes] for body in bodies_of(forward)] == [
+        ["matmul", "tanh"],
+        ["broadcast_to", "mul"],
+    ]
     assert back.attrs["results"] == ("y 0", "y 1", "y 2")
 
 
@@ -198,9 +201,15 @@ def test_a_loop_keeps_the_carry_of_every_few_steps():
                 last, _ = rows(p["h"], xs)
             return (last * last).sum()
 
-        step = capture(loss_fn, {"w": drawn(1, 4, 4).astype(np.float32), "h": drawn(2, 8, 4).astype(np.float32)}, SGD(0.1), xs)
+        step = capture(
+            loss_fn, {"w": drawn(1, 4, 4).astype(np.float32), "h": drawn(2, 8, 4).astype(np.float32)}, SGD(0.1), xs
+        )
         losses = [bits(np.asarray(step(xs))) for _ in range(3)]
-        return step.bound_plans("test").step.bound.plan.arena_bytes, losses, {k: bits(a) for k, a in step.params.items()}
+        return (
+            step.bound_plans("test").step.bound.plan.arena_bytes,
+            losses,
+            {k: bits(a) for k, a in step.params.items()},
+        )
 
     (all_bytes, *expected), (few_bytes, *found) = of(0), of(8)
     assert found == expected
@@ -240,10 +249,13 @@ def test_a_step_with_a_loop_without_a_length_verifies():
 
 def test_an_error_in_a_loop_without_a_length_is_told_with_its_step():
     forward = capture_function(
-        lambda n: ops.while_loop(lambda i: i < n, lambda i: i + ops.take(np.array([1, 1, 1]), i, axis=0), n * 0), np.array(2)
+        lambda n: ops.while_loop(lambda i: i < n, lambda i: i + ops.take(np.array([1, 1, 1]), i, axis=0), n * 0),
+        np.array(2),
     )
     assert int(forward(np.array(3))) == 3
-    with pytest.raises(BoundsError, match=r"while_loop: step 3: take: argument 'indices': expected -3 to 2, got 3 .*; at "):
+    with pytest.raises(
+        BoundsError, match=r"while_loop: step 3: take: argument 'indices': expected -3 to 2, got 3 .*; at "
+    ):
         forward(np.array(5))
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, CaptureError, capture, capture_function
+from dgrr.runtime.ir.bodies import bodies_of
 from dgrr.runtime.ir.errors import IRError
 from dgrr.runtime.ir.graph import IRGraph
-from dgrr.runtime.ir.bodies import bodies_of
 from dgrr.runtime.ir.verify import verify
 from dgrr.runtime.lower.compile import PASSES
 from dgrr.tape import BoundsError, get_threads, ops, set_threads

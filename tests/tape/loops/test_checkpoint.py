@@ -50,7 +50,11 @@ def test_second_derivatives_tangents_and_members_have_the_same_bits():
     p = parameters()
     moved = {name: drawn(30 + i, *a.shape) for i, (name, a) in enumerate(p.items())}
     found = [
-        (hvp(of(kept), (p,), (moved,)), jvp(of(kept), (p,), (moved,)), vmap(lambda w, p, k=kept: of(k)({**p, "w": w}), (0, None))(np.stack([p["w"], -p["w"]]), p))
+        (
+            hvp(of(kept), (p,), (moved,)),
+            jvp(of(kept), (p,), (moved,)),
+            vmap(lambda w, p, k=kept: of(k)({**p, "w": w}), (0, None))(np.stack([p["w"], -p["w"]]), p),
+        )
         for kept in (checkpoint, as_it_is)
     ]
     first, second = found
@@ -149,7 +153,9 @@ def test_what_is_refused_says_what_to_do():
     with pytest.raises(TapeError, match=r"checkpoint: expected a Var in its arguments; put an array on a tape"):
         checkpoint(lambda x: x)(np.zeros(2))
     x = Tape().param(1.0)
-    with pytest.raises(DTypeError, match=r"checkpoint: argument 'function': expected a Var or an array for result\[1\], got float"):
+    with pytest.raises(
+        DTypeError, match=r"checkpoint: argument 'function': expected a Var or an array for result\[1\], got float"
+    ):
         checkpoint(lambda x: (x, 1.0))(x)
     text = "checkpoint: the value of a float64 tensor of shape .* or call it without checkpoint"
     with pytest.raises(TapeError, match=text):

@@ -1,11 +1,24 @@
-"""``cond`` gives what its side alone gives: values and gradients, to the bit, and zeros where only the other one looks."""
+"""``cond`` gives what its side alone gives: values and gradients to the bit, zeros for the rest."""
 
 from functools import partial
 
 import numpy as np
 import pytest
 
-from dgrr.tape import AnyTensor, BoundsError, DTypeError, ShapeError, Tape, TapeError, grad, gradcheck, hvp, jvp, ops, vmap
+from dgrr.tape import (
+    AnyTensor,
+    BoundsError,
+    DTypeError,
+    ShapeError,
+    Tape,
+    TapeError,
+    grad,
+    gradcheck,
+    hvp,
+    jvp,
+    ops,
+    vmap,
+)
 from dgrr.tape.loops.written import again
 from dgrr.tape.ops import cond, scan
 from dgrr.tape.transforms.symbolic_tape import SymbolicTape

@@ -3,7 +3,19 @@
 import numpy as np
 import pytest
 
-from dgrr.tape import BoundsError, DTypeError, GradientError, NonFiniteError, ShapeError, Tape, TapeError, grad, jvp, ops, vmap
+from dgrr.tape import (
+    BoundsError,
+    DTypeError,
+    GradientError,
+    NonFiniteError,
+    ShapeError,
+    Tape,
+    TapeError,
+    grad,
+    jvp,
+    ops,
+    vmap,
+)
 from dgrr.tape.ops import cond, scan, while_loop
 from dgrr.tape.transforms.symbolic_tape import SymbolicTape
 from dgrr.tape.values.spec import Spec
@@ -97,14 +109,14 @@ REFUSED = {
     ),
     "a number": (
         DTypeError,
-        "while_loop: argument 'carry[1]': expected a Var or an array, or a tuple, list or dict of them, got int; a number "
-        "has no element type of its own: write np.zeros((), np.float32)",
+        "while_loop: argument 'carry[1]': expected a Var or an array, or a tuple, list or dict of them, got int; a "
+        "number has no element type of its own: write np.zeros((), np.float32)",
         lambda tape: while_loop(lambda x: x, lambda x: x, (tape.const(1.0), 0)),
     ),
     "no bool": (
         ShapeError,
-        "while_loop: argument 'cond': expected it to return one bool, of shape (), got float64 of shape (); reduce what "
-        "it compares",
+        "while_loop: argument 'cond': expected it to return one bool, of shape (), got float64 of shape (); reduce "
+        "what it compares",
         lambda tape: while_loop(lambda x: x, lambda x: x, tape.const(1.0)),
     ),
     "bools": (
@@ -115,8 +127,8 @@ REFUSED = {
     ),
     "another shape": (
         ShapeError,
-        "while_loop: argument 'body': expected it to return carry[0] as it was given, float64 of shape (2,), got float64 "
-        "of shape ()",
+        "while_loop: argument 'body': expected it to return carry[0] as it was given, float64 of shape (2,), got "
+        "float64 of shape ()",
         lambda tape: while_loop(lambda c: c[0].sum() > 0.0, lambda c: (c[0].sum(),), (tape.const([1.0, 2.0]),)),
     ),
     "a number back": (
@@ -134,7 +146,9 @@ REFUSED = {
     "an index": (
         BoundsError,
         "while_loop: step 2: take: argument 'indices': expected -2 to 1, got 2 at position 0; at ",
-        lambda tape: while_loop(lambda i: i < 5, lambda i: ops.take(np.array([1, 2]), i, axis=0), tape.const(np.array(0))),
+        lambda tape: while_loop(
+            lambda i: i < 5, lambda i: ops.take(np.array([1, 2]), i, axis=0), tape.const(np.array(0))
+        ),
     ),
 }
 

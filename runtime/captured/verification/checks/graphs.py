@@ -8,9 +8,9 @@ from .....tape.record.derivative import Derivative
 from .....tape.record.op import OPS
 from .....tape.transforms.symbolic_tape import SymbolicTape
 from .....tape.values.spec import Spec
+from ....ir.bodies import ATTRIBUTES
 from ....ir.errors import IRError
 from ....ir.graph import IRGraph, IRNode, gradient_name
-from ....ir.bodies import ATTRIBUTES
 from ....ir.verify import verify
 from ....lower.compile import GRAPH_PASSES
 from ..report import CheckError

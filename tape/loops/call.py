@@ -5,6 +5,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from ..errors import TapeError
+from ..graph.backward import DenseGrads
 from ..graph.node import Node, ResultNode
 from ..graph.symbol import Symbol, Why
 from ..location import caller
@@ -127,6 +129,16 @@ class BodyCall(ABC):
             totals = self.run.pull(arrived, known)
         smooth = [x.id for x in self.inputs if self.tape.node(x).requires_grad]
         return [(id, g) for id, g in totals.items() if id in smooth and (live is None or id in live)]
+
+    def inside(self, arrived: Mapping[str, AnyTensor]) -> list[DenseGrads[AnyTensor]]:
+        """The gradients of all values of the bodies, step by step. Raises TapeError where nothing was computed."""
+        if isinstance(self.run, Inferred):
+            raise TapeError(
+                f"inside: expected a {self.name} on a tape that computes, got one of a captured step; run the step "
+                "eagerly"
+            )
+        found: list[DenseGrads[AnyTensor]] = self.run.inside(arrived)
+        return found
 
     def push(self, tangents: Sequence[Any], inputs: Sequence[Any], output: Any, attrs: Any) -> Any:
         """The tangent of a result; None if it is zero."""

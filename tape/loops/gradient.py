@@ -36,8 +36,6 @@ class _Back(StepBack):
         super().__init__(loop, arrived, lift)
         self.order = list(reversed(loop.places))
         self.ends = [arrived.get(f"carry {i}") for i in range(len(self.body.carry))]
-        self.found: list[dict[int, Any]] = [{} for _ in self.body.xs]
-        """What flows to the rows of xs: by the first row that an array is of."""
 
     def run(self, totals: dict[int, Any]) -> dict[int, Any]:
         """The cotangents of the loop's inputs by their ids, given those that were there."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import TapeError
+from ..graph.backward import DenseGrads
 from ..graph.symbol import CHECKPOINT, COND, Why
 from ..values.tensor import AnyTensor
 from ..var.var import AnyVar
@@ -105,6 +106,11 @@ class WrittenOnce(WrittenCall):
         known = dict(zip(self._body.closed, taken, strict=True))
         self._known = computed(self.tape, self._body, known, where(call.name, 0, 1, side))
 
+    @property
+    def steps(self) -> list[tuple[Body, dict[int, AnyVar]]]:
+        """The body that ran."""
+        return [(self._body, self._known)]
+
     def vars(self, key: str) -> list[AnyVar]:
         """The node that a result is."""
         return [self._known[self.call.value_in(self._body, key)]]
@@ -140,6 +146,10 @@ class Rerun:
     def pull(self, arrived: Mapping[str, Any], known: dict[int, Any]) -> dict[int, Any]:
         """As of another run."""
         return self._run().pull(arrived, known)
+
+    def inside(self, arrived: Mapping[str, AnyTensor]) -> list[DenseGrads[AnyTensor]]:
+        """As of another run."""
+        return self._run().inside(arrived)
 
     def push(self, tangents: Sequence[Any], key: str) -> Any:
         """As of another run."""

@@ -44,6 +44,8 @@ class StepBack:
         self.stacks: list[tuple[int, Any]] = [(value, g) for value, g in every if value not in self.body.after]
         self.handed = [summed([g for value, g in every if value == after]) for after in self.body.after]
         """What arrives at a part of the state because it is stacked, too: it is there before the step behind."""
+        self.found: list[dict[int, Any]] = [{} for _ in self.body.xs]
+        """What flows to the rows of xs: by the first row that an array is of."""
 
     def in_a_loop(self) -> bool:
         """Whether the sums of the loop written out are those of a loop backwards: no value has two places in them."""

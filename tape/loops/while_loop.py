@@ -122,6 +122,10 @@ class Turns:
         body = self._loop.bodies["body"]
         return self._loop.value_in(body, key) in self._loop.requiring(body)
 
+    def inside(self, arrived: Mapping[str, AnyTensor]) -> NoReturn:
+        """Raises GradientError."""
+        self._loop.written(self._loop.inputs)
+
     def pull(self, arrived: Mapping[str, Any], known: dict[int, Any]) -> NoReturn:
         """Raises GradientError."""
         self._loop.written(self._loop.inputs)

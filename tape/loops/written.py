@@ -5,7 +5,7 @@ from typing import Any
 
 from .. import ops
 from ..errors import DgrrError
-from ..graph.backward import sweep
+from ..graph.backward import DenseGrads, sweep
 from ..graph.forward import push
 from ..graph.node import Node
 from ..location import Location
@@ -15,6 +15,7 @@ from ..values.tensor import AnyTensor
 from ..var.var import AnyVar, shape_of
 from .body import Body
 from .call import where
+from .inside import of_step
 
 Leaves = Mapping[int, AnyVar]
 Rows = Sequence[Sequence[AnyVar]]
@@ -41,6 +42,11 @@ class WrittenCall:
         """The nodes that a result is made of: one, or that of each place."""
         raise NotImplementedError
 
+    @property
+    def steps(self) -> list[tuple[Body, dict[int, AnyVar]]]:
+        """Each body that was run, with its values; of a loop by the places of rows."""
+        raise NotImplementedError
+
     # ------------------------------------------------------------------ results
 
     def value(self, key: str) -> AnyTensor:
@@ -55,7 +61,18 @@ class WrittenCall:
     # ------------------------------------------------------------------ derivatives
 
     def pull(self, arrived: Mapping[str, Any], known: dict[int, Any]) -> dict[int, Any]:
-        """The cotangents of the loop's inputs by their ids, given those of results and those that were there."""
+        """The cotangents of the call's inputs by their ids, given those of results and those that were there."""
+        cotangents = self._swept(arrived, known)
+        totals = {id: cotangents[leaf.id] for id, leaf in self.leaves.items()}
+        return self._with_rows(cotangents, known | {id: g for id, g in totals.items() if g is not None})
+
+    def inside(self, arrived: Mapping[str, AnyTensor]) -> list[DenseGrads[AnyTensor]]:
+        """The gradients of the values of each body that was run, given those of results."""
+        cotangents = self._swept(arrived, {})
+        return [of_step(self.tape, body, known, cotangents) for body, known in self.steps]
+
+    def _swept(self, arrived: Mapping[str, Any], known: dict[int, Any]) -> list[Any]:
+        """The cotangents of all nodes."""
         cotangents: list[Any] = [None] * self._end
         for id, g in known.items():
             if id in self.leaves:
@@ -66,17 +83,11 @@ class WrittenCall:
             for x, part in zip(reversed(vars), reversed(parts), strict=True):
                 _put(cotangents, x.id, part)
         recorded = any(not isinstance(g, AnyTensor) for g in arrived.values())
-        self._sweep(cotangents, recorded)
-        totals = {id: cotangents[leaf.id] for id, leaf in self.leaves.items()}
-        return self._with_rows(cotangents, known | {id: g for id, g in totals.items() if g is not None})
-
-    def _sweep(self, cotangents: list[Any], recorded: bool) -> None:
-        """Down to the leaves, and no further."""
-        nodes: list[Node] = list(self.tape)
         lift = self.tape.var if recorded else self.tape.value
         begins = {x.id for x in (*self.leaves.values(), *[x for row in self.rows for x in row])}
-        live = begins | set(range(self._first, self._end))
-        sweep(nodes, cotangents, self._end - 1, lift, check=self.tape.checks, live=live)
+        live = begins | set(range(self._first, self._end))  # down to the leaves, and no further
+        sweep(list(self.tape), cotangents, self._end - 1, lift, check=self.tape.checks, live=live)
+        return cotangents
 
     def _with_rows(self, cotangents: Sequence[Any], totals: dict[int, Any]) -> dict[int, Any]:
         """The totals with what flows to the rows of xs, which are slices: each is added to zeros around it."""
@@ -137,6 +148,11 @@ class WrittenLoop(WrittenCall):
             self._steps[t] = computed(self.tape, body, given, where("scan", number, loop.length))
             now = [self._steps[t][id] for id in body.after]
         self._ends = now
+
+    @property
+    def steps(self) -> list[tuple[Body, dict[int, AnyVar]]]:
+        """The steps, where their rows lie."""
+        return [(self.call.body, known) for known in self._steps]
 
     def vars(self, key: str) -> list[AnyVar]:
         """The nodes that a result is made of: that of the last step, or those of each place."""

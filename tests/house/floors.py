@@ -34,6 +34,7 @@ FLOORS: dict[str, list[list[str]]] = {
     "tape/loops": [
         ["body_tape"],
         ["body", "given"],
+        ["inside"],
         ["call"],
         ["written"],
         ["once_derivatives", "step_back"],

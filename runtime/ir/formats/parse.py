@@ -177,7 +177,7 @@ def parse(make: type[G], text: str) -> G:
     reader = Reader()
     for line in lines:
         reader.read(line)
-    reader.require_whole(Line(text.count("\n") + 2, ""))
+    reader.require_whole(Line(text.count("\n") + 1, ""))
     return make(name, reader.values, tuple(reader.nodes), reader.outputs, reader.updates)
 
 

@@ -143,7 +143,8 @@ class BodyTape(Nodes):
     def _append(self, *row: Any) -> AnyVar:
         """Append a node of this row, which `Node` begins with behind the id."""
         id = len(self._nodes)
-        self._nodes.append(Node(*[id, *row, self.scope_name, caller()]))
+        whole: list[Any] = [id, *row, self.scope_name, caller()]
+        self._nodes.append(Node(*whole))
         return Var(self, id, self.generation)
 
     def _require_open(self) -> None:

@@ -102,8 +102,9 @@ class BodyCall(ABC):
         wanted = self.run.requires(key)
         needs = [wanted and tape.node(x).requires_grad for x in self.inputs]
         parents = tuple([x.id for x in self.inputs])
-        row: Any = (self, {"result": key}, self.run.value(key), parents, values, needs, wanted, None)
-        node = ResultNode(*[id, *row, tape.scope_name, caller()])
+        head = (self, {"result": key}, self.run.value(key), parents, values, needs, wanted, None)
+        row: list[Any] = [id, *head, tape.scope_name, caller()]
+        node = ResultNode(*row)
         node.loop = self
         nodes.append(node)
         return Var(tape, id, tape.generation)

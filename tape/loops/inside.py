@@ -29,8 +29,9 @@ def of_step(tape: Any, body: Body, known: dict[int, AnyVar], cotangents: Sequenc
         parents = iter(node.parents)
         inputs = [None if x is None else values[next(parents)] for x in node.inputs]
         was: Node = tape.node(known[node.id])
-        head: Any = (node.id, node.op, node.attrs, was.value, node.parents, inputs, node.needs, was.requires_grad)
-        made = StepNode(*[*head, node.name, node.scope, node.place])
+        head = (node.id, node.op, node.attrs, was.value, node.parents, inputs, node.needs, was.requires_grad)
+        row: list[Any] = [*head, node.name, node.scope, node.place]
+        made = StepNode(*row)
         made.loop = was.loop if node.loop is not None else None
         nodes.append(made)
         found.append(None if node.id in body.closed else cotangents[was.id])

@@ -102,7 +102,7 @@ class WrittenCall:
     def push(self, tangents: Sequence[Any], key: str) -> Any:
         """The tangent of a result, given those of the loop's inputs; None if it is zero."""
         moved: dict[int, Any] = {}
-        cut = self.call.cut
+        cut: range = self.call.cut
         for i, (x, tangent) in enumerate(zip(self.call.inputs, tangents, strict=True)):
             if tangent is None:
                 continue

@@ -190,7 +190,7 @@ class DenseGrads(Unique, Generic[G]):
         ...     return seen[0], None
         >>> last, _ = ops.scan(body, tape.param(0.5), tape.const(np.array([1.0, 2.0, 3.0])))
         >>> [round(step[seen[0]].item(), 3) for step in tape.backward_scalar(last).inside(last)]
-        [-3.082, -1.862, 1.0]
+        [-2.667, -2.321, 1.0]
         """
         node = self._nodes[self._id(key)]
         if node.loop is None:

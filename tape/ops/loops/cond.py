@@ -27,7 +27,7 @@ def cond(pred: Var[boolean], on_true: Callable[[*A], R], on_false: Callable[[*A]
         args: what both are given; nests of Vars and anything else.
 
     Source: jax.lax.cond.
-    Shapes: pred ()
+    Shapes: pred () -> what the sides give
     Dtypes: pred bool
     Raises:
         ShapeError: pred is not one bool, or the sides give different shapes, dtypes or nests.

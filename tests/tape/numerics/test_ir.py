@@ -267,7 +267,7 @@ def _captured(dtype: np.dtype[Any]) -> None:
         hidden = ops.tanh(ops.scale(ops.linear(inputs, ops.concat(ops.split(p["w"], 2))), 2.0))
         loss = ops.cross_entropy(ops.linear(hidden, ops.relu(p["v"].T)), labels)
         last, _ = ops.scan(lambda c, x: (ops.tanh(ops.add(c, x)), c), inputs[0], inputs)
-        loss = ops.cond(loss > 0.0, lambda x: x, lambda x: ops.neg(x), loss)
+        last = ops.cond(last.sum() > 0.0, ops.neg, ops.relu, last)
         return loss, {"mean": ops.add(ops.reduce_mean(inputs, 0), last)}
 
     params = {"w": np.ones((8, 3), dtype), "v": np.ones((8, 4), dtype)}

@@ -109,6 +109,10 @@ class BodyCall(ABC):
         nodes.append(node)
         return Var(tape, id, tape.generation)
 
+    def requires(self, key: str) -> bool:
+        """Whether a gradient may flow through a result, whichever body it is of."""
+        return any(self.value_in(body, key) in self.requiring(body) for body in self.bodies.values())
+
     def inferred(self, why: Why) -> "Inferred":
         """What is known of the results before it runs."""
         return Inferred(self, why)

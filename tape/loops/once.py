@@ -106,6 +106,10 @@ class WrittenOnce(WrittenCall):
         known = dict(zip(self._body.closed, taken, strict=True))
         self._known = computed(self.tape, self._body, known, where(call.name, 0, 1, side))
 
+    def requires(self, key: str) -> bool:
+        """As where nothing runs: what the other body would need gets zeros."""
+        return self.call.requires(key)
+
     @property
     def steps(self) -> list[tuple[Body, dict[int, AnyVar]]]:
         """The body that ran."""
@@ -133,7 +137,7 @@ class Rerun:
         self._run, made = run, run()
         keys = [f"y {j}" for j in range(len(next(iter(made.call.bodies.values())).ys))]
         self._values = {key: made.value(key) for key in keys}
-        self._requires = {key: made.requires(key) for key in keys}
+        self._call = made.call
 
     def value(self, key: str) -> AnyTensor:
         """A result."""
@@ -141,7 +145,7 @@ class Rerun:
 
     def requires(self, key: str) -> bool:
         """Whether a gradient flows through a result."""
-        return self._requires[key]
+        return self._call.requires(key)
 
     def pull(self, arrived: Mapping[str, Any], known: dict[int, Any]) -> dict[int, Any]:
         """As of another run."""

@@ -119,8 +119,7 @@ class Turns:
 
     def requires(self, key: str) -> bool:
         """Whether a gradient would flow through it."""
-        body = self._loop.bodies["body"]
-        return self._loop.value_in(body, key) in self._loop.requiring(body)
+        return self._loop.requires(key)
 
     def inside(self, arrived: Mapping[str, AnyTensor]) -> NoReturn:
         """Raises GradientError."""

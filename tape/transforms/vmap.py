@@ -46,7 +46,7 @@ def vmap(f: Function, in_axes: Axes = 0, out_axes: int = 0) -> Function:
         given = mapped(lambda path, x: _Given.of(path, x, axes[path]), args)
         size = _size(given)
         tape = SymbolicTape(VMAP, unrolls=True)
-        inputs = mapped(lambda _, x: tape.symbol(x.example, None), given)
+        inputs = mapped(lambda _, x: tape.symbol(x.example, None, requires_grad=True), given)  # where members do
         out = f(*inputs)
         for path, x in leaves(out):
             if not is_var(x) or x.tape is not tape:

@@ -14,7 +14,7 @@ from dgrr.runtime.ir.errors import IRError
 from dgrr.runtime.ir.graph import IRGraph
 from dgrr.runtime.ir.verify import verify
 from dgrr.runtime.lower.compile import PASSES
-from dgrr.tape import BoundsError, Tape, checkpoint, get_threads, ops, set_threads
+from dgrr.tape import BoundsError, Tape, checkpoint, get_threads, ops, set_threads, vmap
 
 from ...tape.loops.choices import CHOICES, loss_of, parameters
 from ...tape.loops.loops import drawn
@@ -59,6 +59,21 @@ def test_a_captured_choice_chooses_anew_in_every_step(name, dtype):
         batch = np.array(t, dtype)
         arrays = {key: a.copy() for key, a in step.params.items()}
         assert found_in(step, batch) == eager(loss_fn, arrays, batch)
+
+
+def test_members_of_vmap_choose_in_a_captured_step():
+    def loss_fn(p, xs):
+        def one(x, b):
+            return ops.cond(x.sum() > 0.0, lambda x: ops.tanh(x) * b, lambda x: x - b, x)
+
+        return (vmap(one, in_axes=(0, None))(xs, p["b"]) * p["x"]).sum()
+
+    xs = drawn(8, 5, 4)
+    step = capture(loss_fn, parameters(), SGD(RATE), xs)
+    for batch in (xs, -xs):
+        arrays = {key: a.copy() for key, a in step.params.items()}
+        made, found = found_in(step, batch)
+        assert (made, found) == eager(loss_fn, arrays, batch) and found["b"] is not None
 
 
 def test_steps_with_choices_verify():

@@ -46,7 +46,7 @@ def handed_on(p, t, choose):
 
 
 def constant_side(p, t, choose):
-    return choose(t > 0.0, lambda x: x * 2.0, lambda x: np.full(4, 3.0, str(x.dtype)), p["b"]) + p["b"]
+    return choose(t > 0.0, lambda x: x * 2.0, lambda x: np.full(4, 3.0, str(x.dtype)), p["b"])
 
 
 def twice(p, t, choose):

@@ -259,8 +259,8 @@ def rules() -> list[Rule]:
 
 
 def _captured(dtype: np.dtype[Any]) -> None:
-    """Compile a step with what only plans call: copies, chains, loops, choices, slices that are joined, the fused loss, a
-    schedule, checks, a new state."""
+    """Compile a step with what only plans call: copies, chains, loops, choices, slices that are joined, the fused
+    loss, a schedule, checks, a new state."""
 
     def loss_fn(p: Any, batch: Any, ctx: Any) -> Any:
         inputs, labels = batch

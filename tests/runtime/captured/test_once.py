@@ -311,3 +311,29 @@ def test_a_handler_that_holds_ctrl_c_has_the_run_whole():
     finally:
         signal(SIGINT, before)
     assert came == [1]
+
+
+def test_steps_at_once_go_on_where_ctrl_c_came():
+    """The handler holds it; the step that it cut short is run anew, and those before it stay."""
+
+    def loss_fn(p, n):
+        turns = ops.while_loop(lambda i: i < n, lambda i: i + 1, n * 0)
+        return (p["b"] * p["b"]).sum() * ops.cast(turns, "float64") * 1e-6
+
+    def losses(count):
+        step = capture(loss_fn, {"b": drawn(1, 4)}, SGD(0.1), np.array(1))
+        step(np.array(1_000_000))
+        return step, [bits(x) for x in step.replay(count)]
+
+    _, expected = losses(6)
+    came, before = [], signal(SIGINT, lambda *_: came.append(1))
+    try:
+        timers = [threading.Timer(0.05 + 0.1 * i, os.kill, (os.getpid(), SIGINT)) for i in range(3)]
+        for timer in timers:
+            timer.start()
+        _, found = losses(6)
+        for timer in timers:
+            timer.join()
+    finally:
+        signal(SIGINT, before)
+    assert found == expected and len(came) == 3

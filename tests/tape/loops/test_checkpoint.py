@@ -121,7 +121,8 @@ def kept_bytes(kept, depth=30):
 
 def test_an_eager_step_keeps_less():
     one = 256 * 64 * 8
-    assert kept_bytes(as_it_is) - kept_bytes(checkpoint) > 30 * 3 * one
+    assert kept_bytes(checkpoint) < 30 * 3 * one  # what layers give, the gradients of that, and the values of one
+    assert kept_bytes(as_it_is) > 30 * 8 * one
 
 
 def test_a_loop_keeps_the_carry_of_every_few_steps():

@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradientError, ShapeError
+from ..values.dtypes import boolean
 from ..values.pytree import Nest, beside, leaves, mapped
+from ..values.spec import Spec
 from ..values.tensor import AnyTensor
 from ..var.var import AnyVar, is_var
 from .body_tape import BodyTape
+
+TRUTH = Spec((), boolean.dtype)
+"""What says whether."""
 
 
 def vars_of(nest: Nest) -> list[AnyVar]:
@@ -68,3 +73,11 @@ def alike(where: str, name: str, like: str, first: Nest, second: Nest) -> Sequen
                 f"{where}: expected it to return {path} as {like}, {was.dtype} of shape {was.shape}, got {got}"
             )
     return [y for _, _, y in pairs]
+
+
+def truth_of(where: str, x: Any, given: object) -> AnyVar:
+    """A value that is one bool. Raises ShapeError, as from ``where``, for another one, which is what was given."""
+    if is_var(x) and x.value.spec == TRUTH:
+        return x
+    got = f"{x.dtype} of shape {tuple(x.shape)}" if is_var(x) else type(given).__name__
+    raise ShapeError(f"{where} one bool, of shape (), got {got}; compare and reduce it first")

@@ -3,27 +3,19 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import ShapeError
 from ..graph.symbol import CHECKPOINT, COND, Why
-from ..values.dtypes import boolean
 from ..values.pytree import Nest, mapped
-from ..values.spec import Spec
 from ..var.var import AnyVar, is_var
 from .body import sharing
 from .body_tape import BodyTape
-from .given import alike, placed, returned, vars_of
+from .given import alike, placed, returned, truth_of, vars_of
 from .once import CheckpointCall, CondCall, require_choices
 
 
 def cond(tape: Any, pred: Any, on_true: Callable[..., Any], on_false: Callable[..., Any], args: Sequence[Any]) -> Nest:
     """What `dgrr.tape.ops.cond` does on a tape."""
     require_choices(tape, "cond", "write both sides, and ops.where")
-    truth = placed(tape, "cond", "pred", pred)
-    if not is_var(truth) or truth.value.spec != Spec((), boolean.dtype):
-        got = f"{truth.dtype} of shape {tuple(truth.shape)}" if is_var(truth) else type(pred).__name__
-        raise ShapeError(
-            f"cond: argument 'pred': expected one bool, of shape (), got {got}; compare and reduce it first"
-        )
+    truth = truth_of("cond: argument 'pred': expected", placed(tape, "cond", "pred", pred), pred)
     functions = {"on_true": on_true, "on_false": on_false}
     sides = {name: _recorded(tape, COND, name, function, args) for name, function in functions.items()}
     (first, result), (second, other) = sides.values()

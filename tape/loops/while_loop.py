@@ -3,22 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from ..errors import GradientError, ShapeError
+from ..errors import GradientError
 from ..graph.symbol import WHILE_LOOP
 from ..location import Location
-from ..values.dtypes import boolean
 from ..values.pytree import Nest, mapped
-from ..values.spec import Spec
 from ..values.tensor import AnyTensor
-from ..var.var import AnyVar, is_var
+from ..var.var import AnyVar
 from .body import Body
 from .body_tape import BodyTape
 from .call import BodyCall, Lift, where
-from .given import alike, placed, returned, vars_of
+from .given import TRUTH, alike, placed, returned, truth_of, vars_of
 from .once import require_choices
 from .written import computed
-
-TRUTH = Spec((), boolean.dtype)
 
 INSTEAD = "use ops.scan with a fixed length"
 
@@ -33,8 +29,9 @@ def while_loop(tape: Any, cond: Callable[[Any], Any], body: Callable[[Any], Any]
         before = mapped(lambda _, x: inner.symbol(x.value.spec, x.name), start)
         after = returned(inner, "body", "carry", body(before))
         ends = alike("while_loop: argument 'body'", "carry", "it was given", before, after)
-        going = _truth(returned(inner, "cond", "result", cond(after)))
-    begins = _truth(cond(start))
+        said = "while_loop: argument 'cond': expected it to return"
+        going = truth_of(said, returned(inner, "cond", "result", cond(after)), None)
+    begins = truth_of(said, placed(tape, "while_loop", "cond", cond(start)), None)
     state = [truth, *vars_of(before)]
     recorded = Body.of(inner, [], carry=state, after=[going, *ends])
     loop = WhileLoop(tape, {"body": recorded}, [begins, *vars_of(start), *recorded.around])
@@ -44,15 +41,6 @@ def while_loop(tape: Any, cond: Callable[[Any], Any], body: Callable[[Any], Any]
         return next(results)
 
     return mapped(taken, start)
-
-
-def _truth(x: Any) -> AnyVar:
-    if is_var(x) and x.value.spec == TRUTH:
-        return x
-    got = f"{x.dtype} of shape {tuple(x.shape)}" if is_var(x) else type(x).__name__
-    raise ShapeError(
-        f"while_loop: argument 'cond': expected it to return one bool, of shape (), got {got}; reduce what it compares"
-    )
 
 
 class WhileLoop(BodyCall):

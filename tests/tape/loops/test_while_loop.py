@@ -115,14 +115,14 @@ REFUSED = {
     ),
     "no bool": (
         ShapeError,
-        "while_loop: argument 'cond': expected it to return one bool, of shape (), got float64 of shape (); reduce "
-        "what it compares",
+        "while_loop: argument 'cond': expected it to return one bool, of shape (), got float64 of shape (); compare "
+        "and reduce it first",
         lambda tape: while_loop(lambda x: x, lambda x: x, tape.const(1.0)),
     ),
     "bools": (
         ShapeError,
-        "while_loop: argument 'cond': expected it to return one bool, of shape (), got bool of shape (2,); reduce what "
-        "it compares",
+        "while_loop: argument 'cond': expected it to return one bool, of shape (), got bool of shape (2,); compare "
+        "and reduce it first",
         lambda tape: while_loop(lambda x: x > 0.0, lambda x: x, tape.const([1.0, 2.0])),
     ),
     "another shape": (

@@ -108,7 +108,8 @@ class WrittenOnce(WrittenCall):
 
     def requires(self, key: str) -> bool:
         """As where nothing runs: what the other body would need gets zeros."""
-        return self.call.requires(key)
+        wanted: bool = self.call.requires(key)
+        return wanted
 
     @property
     def steps(self) -> list[tuple[Body, dict[int, AnyVar]]]:
@@ -137,7 +138,7 @@ class Rerun:
         self._run, made = run, run()
         keys = [f"y {j}" for j in range(len(next(iter(made.call.bodies.values())).ys))]
         self._values = {key: made.value(key) for key in keys}
-        self._call = made.call
+        self._call: BodyCall = made.call
 
     def value(self, key: str) -> AnyTensor:
         """A result."""

@@ -275,3 +275,13 @@ def _yield_in_python() -> Any:
         return 0
 
     return ctypes.CFUNCTYPE(ctypes.c_int)(yield_now)
+
+
+def addresses_of_interrupts() -> list[int]:
+    """Addresses of C functions by which a thread takes hold of Python, asks whether Ctrl-C came, and lets go.
+
+    The second is true once for each Ctrl-C, which Python then does not know of any more.
+    """
+    names = ("PyGILState_Ensure", "PyOS_InterruptOccurred", "PyGILState_Release")
+    found = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in names]
+    return [address or 0 for address in found]

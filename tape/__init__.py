@@ -27,6 +27,7 @@ from .numerics import NUMERICS
 from .numerics.engine.threads import get_threads, set_threads
 from .numerics.interrupts import hold_while_compiling as _hold_while_compiling
 from .tape import Tape
+from .transforms.checkpoint import checkpoint
 from .transforms.gradcheck import Element, GradcheckReport, gradcheck
 from .transforms.transforms import grad, hvp, jacobian, jvp, value_and_grad, vjp
 from .transforms.vmap import vmap
@@ -68,6 +69,7 @@ __all__ = [
     "Tensor",
     "Var",
     "boolean",
+    "checkpoint",
     "compare_grads",
     "compare_tapes",
     "f32",

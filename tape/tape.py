@@ -15,9 +15,8 @@ from .graph.node import Node
 from .graph.nonfinite import require_finite_value
 from .inspect.inspection import Inspection
 from .location import CodePosition, caller
-from .loops.scan import scan
-from .loops.scan_loop import ScanLoop
-from .loops.written import alone
+from .loops.call import BodyCall
+from .loops.record import record_call
 from .record.kinds import Kind, shown
 from .record.op import Op
 from .values.by_name import require_flat
@@ -196,10 +195,10 @@ class Tape(Inspection, Generic[D]):
 
         append = self.append_result
 
-        def replaced_result(loop: ScanLoop, key: str) -> AnyVar:
-            made = append(loop, key)
+        def replaced_result(call: BodyCall, key: str) -> AnyVar:
+            made = append(call, key)
             node = self.node(made)
-            node.value = like(loop.name, node.value)
+            node.value = like(call.name, node.value)
             return made
 
         self._result = replaced  # type: ignore[assignment]
@@ -256,22 +255,27 @@ class Tape(Inspection, Generic[D]):
                 ids.append(self._append_leaf(value, None, place, requires_grad=False))
         return ids
 
-    # ------------------------------------------------------------------ loops
+    # ------------------------------------------------------------------ loops, choices, checkpoints
 
     unrolls = False
-    """Whether loops are written out here, every step with nodes of its own."""
+    """Whether they are written out here, every op with a node of its own."""
 
-    def scan(self, body: Any, carry: Any, xs: Any, length: Any, reverse: Any) -> tuple[Any, Any]:
-        """What `dgrr.tape.ops.scan` does with Vars of this tape."""
-        return scan(self, body, carry, xs, length, reverse)
+    chooses = True
+    """Whether one of several bodies can run here, or one so often as a value says."""
 
-    def run_of(self, loop: ScanLoop) -> Any:
-        """The steps of a loop, on a tape that has nothing else."""
-        return alone(loop, Tape(check="finite" if self._check else None, locations=False))
+    record_call = staticmethod(record_call)
 
-    def append_result(self, loop: ScanLoop, key: str) -> AnyVar:
-        """Append the node of one of a loop's results."""
-        return loop.appended(self, self._nodes, key)
+    def call_bodies(self, op: str, *call: Any) -> Any:
+        """What ops that run functions do with Vars of this tape."""
+        return self.record_call(self, op, *call)
+
+    def run_of(self, call: BodyCall) -> Any:
+        """The run of a call, on tapes that have nothing else."""
+        return call.run_on(partial(Tape, check="finite" if self._check else None, locations=False))
+
+    def append_result(self, call: BodyCall, key: str) -> AnyVar:
+        """Append the node of one of a call's results."""
+        return call.appended(self, self._nodes, key)
 
     @property
     def dims(self) -> dict[object, Any]:

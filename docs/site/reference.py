@@ -45,7 +45,7 @@ TITLES = {
     "elementwise": ("Arithmetic, activations, comparisons", "Each element from the elements at its position."),
     "indices": ("Indexing, gather and scatter", "Elements taken at indices that are values, and added at them."),
     "linear": ("Matrix products and linear algebra", "Matrix products, and what is made of them."),
-    "loops": ("Loops", "A function that is recorded once and runs step after step."),
+    "loops": ("Loops and choices", "Functions that are recorded once: one that runs step after step, one of two."),
     "losses": ("Losses", "Losses for classes, numbers, distributions and sequences."),
     "norm": ("Normalisation", "Batch, layer and group normalisation, and their general form."),
     "planar": ("Convolution and pooling of images", "Convolutions and pools with two axes in their types."),

@@ -140,5 +140,5 @@ class _Table(InputBuffers):
                 return self._bound.run_fed(self.feeds, flat)
             self._bound.run()
         except Fault as fault:
-            raise refused(self._bound, fault) from None
+            raise refused(self._bound, fault, self._recording.tape) from None
         return True

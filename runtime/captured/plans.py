@@ -11,6 +11,7 @@ from ...base.runs.completed_step import StepNumbers, StepTape, TapeNode
 from ...tape import AnyTensor, DgrrError, DomainError
 from ...tape.graph.backward import DenseGrads
 from ...tape.record import lowering
+from ...tape.transforms.symbolic_tape import SymbolicTape
 from ..ir.graph import IRGraph, gradient_name
 from ..ir.record import (
     Recording,
@@ -207,7 +208,7 @@ class Executable:
 
     def __init__(self, bound: BoundPlan, recording: Recording) -> None:
         params = recording.params
-        self.bound = bound
+        self.bound, self.tape = bound, recording.tape
         outputs = bound.plan.program.graph.outputs
         self.loss = bound.value(outputs["loss"])
         self._grads = {n: bound.value(outputs[g]) for n, id in params.items() if (g := gradient_name(id)) in outputs}
@@ -286,8 +287,10 @@ class Executable:
         return self._shown.of_run()
 
 
-def refused(bound: BoundPlan, fault: Fault) -> DgrrError:
-    """The error that a kernel's status stands for, in a loop with the number of the step."""
+def refused(bound: BoundPlan, fault: Fault, tape: SymbolicTape) -> DgrrError:
+    """The error that a kernel's status stands for; of a call of bodies with what `BodyFault` says of it."""
+    op = fault.op
     if fault.inside is not None:
-        return fault.inside.error()
-    return lowering.refused(fault.op.refusal, [bound.value(x) for x in fault.op.inputs], fault.status - 1)
+        made = next(node for node in bound.plan.program.graph.nodes if node.id == op.source)
+        return fault.inside.error(tape.node(made.outputs[0]).loop)
+    return lowering.refused(op.refusal, [bound.value(x) for x in op.inputs], fault.status - 1)

@@ -263,7 +263,7 @@ class ReplayedStep(TrainingStep):
     def _error(self, executable: Executable, fault: Fault, batch: Any) -> Exception:
         """What went wrong, in the words of the eager step, which meets the same bits."""
         if fault.op.refusal or fault.inside is not None:
-            return refused(executable.bound, fault)
+            return refused(executable.bound, fault, executable.tape)
         try:
             eager_gradients(self.loss_fn, self.params, batch, self.recipe, self.point)
         except NonFiniteError as error:

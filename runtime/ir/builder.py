@@ -10,7 +10,8 @@ import numpy as np
 from ...base.arrays import Array, Arrays
 from ...tape import AnyVar
 from ...tape.graph.node import Node
-from ...tape.loops.scan_loop import ScanLoop
+from ...tape.loops.body import Body
+from ...tape.loops.call import BodyCall
 from ...tape.transforms.symbolic_tape import SymbolicTape
 from ...tape.values.dtypes import FLOATS
 from ...tape.values.spec import Spec
@@ -24,12 +25,10 @@ from ..optim.state_ops import FLOAT64, STATE_OPS
 from ..step.recipe import Recipe
 from .attributes import canonical
 from .graph import IRGraph, IRNode, Role, Value
-from .loops import SCAN
 
 
-def body_graph(loop: ScanLoop, results: Iterable[str]) -> IRGraph:
-    """The graph of one step of a loop: its inputs and outputs are named as a loop's are."""
-    body = loop.body
+def body_graph(call: BodyCall, body: Body, results: Iterable[str]) -> IRGraph:
+    """The graph of a body of a call: its inputs and outputs are named as the call's are."""
     kinds = {"carry": body.carry, "xs": body.xs, "around": body.closed}
     names = {id: f"{kind} {i}" for kind, ids in kinds.items() for i, id in enumerate(ids)}
     builder = Builder(len(body.tape))
@@ -39,7 +38,8 @@ def body_graph(loop: ScanLoop, results: Iterable[str]) -> IRGraph:
             spec = node.value.spec
             builder.declare(Value(node.id, spec.shape, spec.dtype, Role.INPUT, names[node.id]))
 
-    outputs = {f"carry {i}": id for i, id in enumerate(body.after)} | {key: loop.made(key) for key in results}
+    outputs = {f"carry {i}": id for i, id in enumerate(body.after)}
+    outputs |= {key: call.value_in(body, key) for key in results}
     builder.nodes_of(islice(body.tape, max(body.size, *[id + 1 for id in outputs.values()])), leaf)
     return builder.graph("body", outputs)
 
@@ -179,16 +179,12 @@ class Builder:
         attrs = {key: canonical(value) for key, value in node.attrs.items()}
         self.nodes.append(IRNode(len(self.nodes), node.op.name, inputs, (id,), attrs))
 
-    def loop(self, loop: ScanLoop, results: Mapping[str, int]) -> None:
-        """The node that makes results of a loop, by their keys."""
-        inputs = tuple([x.id for x in loop.inputs])
-        attrs = {
-            "body": str(body_graph(loop, results)),
-            "length": loop.length,
-            "reverse": loop.reverse,
-            "results": tuple(results),
-        }
-        self.nodes.append(IRNode(len(self.nodes), SCAN, inputs, tuple(results.values()), attrs))
+    def call(self, call: BodyCall, results: Mapping[str, int]) -> None:
+        """The node that makes results of a call of bodies, by their keys."""
+        inputs = tuple([x.id for x in call.inputs])
+        bodies = {name: str(body_graph(call, body, results)) for name, body in call.bodies.items()}
+        attrs = {**bodies, **call.attrs, "results": tuple(results)}
+        self.nodes.append(IRNode(len(self.nodes), call.name, inputs, tuple(results.values()), attrs))
 
     def nodes_of(self, nodes: Iterable[Node], leaf: Callable[[Node], None]) -> None:
         """Enter the nodes of a tape; ``leaf`` enters those that no op makes."""
@@ -199,11 +195,11 @@ class Builder:
                 leaf(node)
                 continue
             self.declare(Value(node.id, spec.shape, spec.dtype, Role.STATIC, node.name or ""))
-            if isinstance(node.loop, ScanLoop):
-                if node.loop.first == node.id:
-                    self.loop(node.loop, {key: id for key, id in node.loop.results.items() if id < len(listed)})
-            else:
+            call: BodyCall | None = node.loop
+            if call is None:
                 self.add(node, node.id, node.parents)
+            elif call.first == node.id:
+                self.call(call, {key: id for key, id in call.results.items() if id < len(listed)})
 
     def _clipped(self, gradients: Mapping[int, int], recipe: Recipe) -> dict[int, int]:
         clipped = dict(gradients)

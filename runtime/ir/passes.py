@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from ..optim.state_ops import STATE_OPS
+from .bodies import ATTRIBUTES, with_results
 from .graph import IRGraph, IRNode, Role
-from .loops import SCAN, with_results
 
 
 def eliminate_dead_code(graph: IRGraph) -> IRGraph:
@@ -13,7 +13,7 @@ def eliminate_dead_code(graph: IRGraph) -> IRGraph:
     kept: list[IRNode] = []
     for node in reversed(graph.nodes):
         if not node.outputs or live.intersection(node.outputs):
-            needed = with_results(node, live) if node.op == SCAN else node
+            needed = with_results(node, live) if node.op in ATTRIBUTES else node
             live.update(needed.reads, needed.outputs)
             kept.append(needed)
     values = {

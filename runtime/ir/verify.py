@@ -11,9 +11,9 @@ from ...tape.ops import OPS
 from ...tape.values.spec import Spec
 from ..optim.state_ops import STATE_OPS
 from .attributes import is_attribute
+from .bodies import ATTRIBUTES, bodies_of, fault_of, inferred
 from .errors import IRError
 from .graph import IRGraph, IRNode, Role
-from .loops import SCAN, body_of, fault_of, inferred
 
 SWITCH = "DGRR_VERIFY_IR"
 """The environment variable that turns `checked` on: 1."""
@@ -92,8 +92,8 @@ def _attributes(node: IRNode) -> str | None:
         if not is_attribute(value):
             return f"attribute {name!r}: {value!r} is not in canonical form: record it through canonical()"
     given = tuple(node.attrs)
-    if node.op == SCAN:
-        return fault_of(node.attrs)
+    if node.op in ATTRIBUTES:
+        return fault_of(node)
     if node.op in OPS:
         expected = OPS[node.op].signature.attributes
         if given == expected:
@@ -109,7 +109,7 @@ def _attributes(node: IRNode) -> str | None:
 
 def _inputs(node: IRNode) -> str | None:
     """As many inputs as the op takes, and none omitted that it needs."""
-    if node.op == SCAN:
+    if node.op in ATTRIBUTES:
         return "no input of this op can be omitted" if None in node.inputs else None
     if node.op in OPS:
         signature = OPS[node.op].signature
@@ -137,8 +137,9 @@ def _results(graph: IRGraph, node: IRNode) -> str | None:
 
 
 def _inferred(node: IRNode, specs: Sequence[Spec | None]) -> list[Spec]:
-    if node.op == SCAN:
-        verify(body_of(node))
+    if node.op in ATTRIBUTES:
+        for body in bodies_of(node):
+            verify(body)
         return inferred(node, specs)
     if node.op in OPS:
         return [OPS[node.op].infer_spec(specs, node.attrs)]

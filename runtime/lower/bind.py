@@ -1,5 +1,6 @@
 """Binding: a plan over real memory becomes the table that the machine runs."""
 
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,12 +18,13 @@ from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.launch import Words
 from ...tape.numerics.engine.side_by_side import Task, compile_side_by_side
 from ...tape.numerics.engine.threads import THREADS
+from ...tape.numerics.prepared.interruption import INTERRUPTED
 from ..ir.graph import Role
 from ..step.memory import line_aligned
+from .faults import BodyFault, body_fault
 from .limits import limits
-from .loop import LoopFault, LoopPlan, loop_fault
 from .plan import BindingPlan, operand_strides
-from .program import LoweredOp
+from .program import LoweredOp, RepeatedCalls
 
 ARRAYS = id(np.ndarray)
 """What the machine knows arrays by."""
@@ -35,8 +37,8 @@ Kept = Sequence[tuple[Array, Array]]
 class Fault(DgrrError):  # noqa: N818
     """An op that reported a status other than 0."""
 
-    def __init__(self, op: LoweredOp, status: int, inside: LoopFault | None = None) -> None:
-        """``inside`` says of a loop what failed in it."""
+    def __init__(self, op: LoweredOp, status: int, inside: BodyFault | None = None) -> None:
+        """``inside`` says of a call of bodies what failed in it."""
         super().__init__(f"{op.kernel.name} of node {op.source} reported the status {status}")
         self.op, self.status, self.inside = op, status, inside
 
@@ -118,7 +120,9 @@ class Bound:
                 failed = machine.run(begin, count, control, self.fault)
         else:
             failed = machine.run(begin, count, 0, self.fault)
-        if failed:
+        if failed and self._interrupted():
+            self.run(0, stop)  # what was there at the first of these ops may be overwritten
+        elif failed:
             self.fault[1] += first
             raise self.last_fault()
 
@@ -130,18 +134,25 @@ class Bound:
                 failed = run(self.rows_address, self.count, control, self.fault_address, feeds, ARRAYS, batch)
         else:
             failed = run(self.rows_address, self.count, 0, self.fault_address, feeds, ARRAYS, batch)
-        if failed > 0:
+        if failed > 0 and self._interrupted():
+            self.run()
+        elif failed > 0:
             raise self.last_fault()
-        return not failed
+        return failed >= 0
 
     def run_many(self, sources: Array, kept: Kept, n: int) -> tuple[int, Fault | None]:
         """So many steps, on the batches of ``sources``; how many ran whole, and the fault that ended them.
 
         A fault of the rows of others ends them too, without a word: it is theirs, and the step before it ran whole.
         """
-        out = np.array([(a.ctypes.data, copies.ctypes.data, a.nbytes) for a, copies in kept], np.int64)
-        with THREADS.lent(wanted=self.shared) as control:
-            done = machine.run_steps(self.rows_address, self.count, control, self.fault, sources, out, n)
+        out, done = np.array([(a.ctypes.data, copies.ctypes.data, a.nbytes) for a, copies in kept], np.int64), 0
+        while done < n:
+            with THREADS.lent(wanted=self.shared) as control:
+                ran = machine.run_steps(self.rows_address, self.count, control, self.fault, sources, out, n - done)
+            done += ran
+            if done == n or not self._interrupted():
+                break
+            sources, out = machine.behind(sources, out, ran)
         if done == n or self.fault[1] < len(self.plan.program.ops):
             return done, self.last_fault() if done < n else None
         for array, copies in kept:
@@ -153,6 +164,13 @@ class Bound:
         for i in range(self.count):
             self.run(i, i + 1)
             yield i
+
+    def _interrupted(self) -> bool:
+        """Whether Ctrl-C ended the run, which begins again then, unless that raises: nothing that stays has changed."""
+        if self.fault[0] != INTERRUPTED:
+            return False
+        signal.raise_signal(signal.SIGINT)
+        return True
 
     def with_rows(self, behind: Sequence[Array]) -> "Bound":
         """The same with rows of others that are run behind each step."""
@@ -181,7 +199,8 @@ class Bound:
     def _timed(self, row: int, count: int, control: int) -> float:
         address = self.rows_address + 8 * machine.ROW * row
         began = perf_counter()
-        machine.run(address, count, control, self.fault)
+        if machine.run(address, count, control, self.fault):
+            self._interrupted()
         return perf_counter() - began
 
     def limits(self) -> tuple[float, float]:
@@ -192,7 +211,7 @@ class Bound:
         """What the op reported that ended a run early."""
         status, i = int(self.fault[0]), int(self.fault[1])
         op = self.plan.program.ops[i]
-        return Fault(op, status, loop_fault(op.words, self.words[i]) if isinstance(op.words, LoopPlan) else None)
+        return Fault(op, status, body_fault(op.words, self.words[i]) if isinstance(op.words, RepeatedCalls) else None)
 
     def __post_init__(self) -> None:
         self.rows_address, self.count = int(self.rows.ctypes.data), len(self.rows)

@@ -10,10 +10,11 @@ from functools import partial
 from ...base.arrays import Array
 from ...tape.errors import DomainError
 from ...tape.numerics.engine.kernel import Kernel
+from ..ir.bodies import bodies_of, inputs_of, step_outputs
 from ..ir.graph import IRGraph, IRNode
-from ..ir.loops import body_of, inputs_of, step_outputs
 from ..ir.passes import eliminate_common_subexpressions, eliminate_dead_code
 from ..ir.verify import checked
+from .choice import ChoicePlan
 from .loop import LoopPlan, loop_plan
 from .lower import Lowering
 from .passes.chains import fuse_chains
@@ -24,7 +25,7 @@ from .passes.joined_slices import join_slices
 from .passes.shared_steps import share_steps
 from .passes.unit_factors import drop_unit_factors
 from .plan import BindingPlan, plan
-from .program import Program
+from .program import Program, RepeatedCalls
 
 GRAPH_PASSES: dict[str, Callable[[IRGraph], IRGraph]] = {
     "common-subexpressions": eliminate_common_subexpressions,
@@ -75,16 +76,18 @@ def _lowered(graph: IRGraph, constants: Mapping[int, Array], passes: Collection[
     for name, graph_pass in GRAPH_PASSES.items():
         if name in passes:
             graph = checked(graph_pass(graph))
-    looped = partial(_looped, passes=passes)
-    program = Lowering(graph, constants, looped, aliases="aliases" in passes, strides="strides" in passes).run()
+    repeated = partial(_repeated, passes=passes)
+    program = Lowering(graph, constants, repeated, aliases="aliases" in passes, strides="strides" in passes).run()
     for name, program_pass in PROGRAM_PASSES.items():
         if name in passes:
             program = program_pass(program)
     return program
 
 
-def _looped(node: IRNode, passes: Collection[str]) -> LoopPlan:
-    """The plan of a loop: its body is a graph like others."""
-    body = body_of(node)
-    program = _lowered(replace(body, outputs=step_outputs(node)), {}, passes)
-    return loop_plan(node, program, inputs_of(body), in_place="in-place" in passes)
+def _repeated(node: IRNode, passes: Collection[str]) -> RepeatedCalls:
+    """The plan of a node with bodies, each of which is a graph like others."""
+    plans = list[LoopPlan]()
+    for body in bodies_of(node):
+        program = _lowered(replace(body, outputs=step_outputs(node, body)), {}, passes)
+        plans.append(loop_plan(node, program, inputs_of(body), in_place="in-place" in passes))
+    return ChoicePlan(*plans) if node.op == "cond" else plans[0]

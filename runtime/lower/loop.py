@@ -5,7 +5,6 @@ is copied but the parts of the state that a step cannot write where it reads the
 """
 
 from collections.abc import Iterator, Mapping
-from ctypes import c_char
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -14,17 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from ...base.arrays import Array
-from ...base.errors import DgrrError
 from ...tape.numerics.basic.copy import copy, copy_words
 from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import Words
-from ...tape.numerics.prepared.loop import LoopCopy, LoopPointer, LoopWords
+from ...tape.numerics.prepared.interruption import CALL_WORK, LOOK_WORK
+from ...tape.numerics.prepared.loop import LoopCopy, LoopPointer, LoopWords, loop
 from ...tape.numerics.sizes import Sizes
-from ...tape.record import lowering
+from ..ir.bodies import places_of
 from ..ir.graph import IRNode
-from ..ir.loops import places_of
 from ..step.memory import aligned
 from .array_layout import ArrayLayout
 from .lower import COPY_ELEMENTS
@@ -34,13 +31,20 @@ from .program import LoweredOp, Program, RepeatedCalls, StoragePlace
 
 @dataclass(frozen=True, eq=False)
 class LoopPlan(RepeatedCalls):
-    """A body that is run for rows ``places``, in their order; ``results`` are those of the loop, by their keys."""
+    """A body that is run for rows ``places``, in their order; ``results`` are those of the node, by their keys.
 
+    Of a ``while_loop`` the first part of the state says whether there is another turn; other ops than loops have one.
+    """
+
+    op: str
     body: BindingPlan
     places: range
     results: tuple[str, ...]
     outputs: Mapping[str, int]
     inputs: tuple[tuple[str, int], ...]
+    """What each input of the node is to the body, and its id there, -1 for none."""
+
+    kernel = loop
 
     @property
     def versions(self) -> list[tuple[Kernel, np.dtype[Any]]]:
@@ -49,8 +53,13 @@ class LoopPlan(RepeatedCalls):
 
     @property
     def work(self) -> int:
-        """Arithmetic operations of all steps."""
-        return len(self.places) * sum(op.work for op in self.body.program.ops)
+        """Arithmetic operations of all steps, or of one where no one knows how many there are."""
+        return (1 if self.open else len(self.places)) * sum(op.work for op in self.body.program.ops)
+
+    @property
+    def open(self) -> bool:
+        """Whether its state says when it ends."""
+        return self.op == "while_loop"
 
     @property
     def shared(self) -> bool:
@@ -65,7 +74,7 @@ class LoopPlan(RepeatedCalls):
         """Bytes of the body's arena, and of parts of the state that are no result."""
         return self._states[-1] + 1
 
-    def words(self, strides: tuple[Sizes, ...]) -> Words:
+    def words(self, strides: tuple[Sizes, ...]) -> LoopWords:
         """The words of the loop; compiles the kernels of the body or loads them from disk."""
         program, pointed, starts, inner = self.body.program, list[LoopPointer](), list[int](), list[Words]()
         for i, op in enumerate(program.ops):
@@ -79,7 +88,9 @@ class LoopPlan(RepeatedCalls):
             table = int(pointers.ctypes.data) + 8 * starts[i]
             rows[i] = op.kernel.address(op.element), table, words.address, self.body.parts[i]
             inner.append(words)
-        return LoopWords(self.places, rows, pointers, pointed, self._before(), list(self._after()), inner)
+        every = max(1, LOOK_WORK // (CALL_WORK + sum(CALL_WORK + op.work for op in program.ops)))
+        truth = self._state(0) if self.open else None
+        return LoopWords(self.places, rows, pointers, pointed, self._before(), list(self._after()), inner, truth, every)
 
     # ------------------------------------------------------------------ where values lie
 
@@ -162,11 +173,10 @@ class LoopPlan(RepeatedCalls):
 
 
 def loop_plan(node: IRNode, program: Program, inputs: list[tuple[str, int]], *, in_place: bool) -> LoopPlan:
-    """The plan of a loop whose body was lowered."""
+    """The plan of one of a node's bodies, which was lowered; ``inputs`` are those of the body."""
     program = _with_own_outputs(program)
-    results: tuple[str, ...] = node.attrs["results"]
-    body = plan(program, in_place=in_place)
-    return LoopPlan(body, places_of(node), results, program.graph.outputs, tuple(inputs))
+    body, given = plan(program, in_place=in_place), [("around", -1)] * (len(node.inputs) - len(inputs)) + inputs
+    return LoopPlan(node.op, body, places_of(node), node.attrs["results"], program.graph.outputs, tuple(given))
 
 
 def _with_own_outputs(program: Program) -> Program:
@@ -195,40 +205,3 @@ def _with_own_outputs(program: Program) -> Program:
 def _copied(out: int, value: int, layout: ArrayLayout) -> LoweredOp:
     words = copy_words(layout.shape, layout.strides, layout.dtype.itemsize)
     return LoweredOp(copy, COPY_ELEMENTS[layout.dtype.itemsize], (out,), (value,), words, prod(layout.shape), 0)
-
-
-@dataclass(frozen=True)
-class LoopFault:
-    """What ended a loop early: an op of its body, or a loop in it, and in which of how many steps."""
-
-    op: LoweredOp
-    status: int
-    inputs: list[Array]
-    step: int
-    steps: int
-    inside: "LoopFault | None"
-
-    def error(self) -> DgrrError:
-        """The error that the status stands for."""
-        refusal = self.op.refusal
-        inner = self.inside.error() if self.inside else lowering.refused(refusal, self.inputs, self.status - 1)
-        return type(inner)(f"scan: step {self.step} of {self.steps}: {inner}")
-
-
-def loop_fault(loop: LoopPlan, words: Words) -> LoopFault:
-    """What ended the last run of a loop early."""
-    assert isinstance(words, LoopWords), "a loop's words are these"
-    status, row, step = words.failed
-    program = loop.body.program
-    op, inner = program.ops[row], words.inner[row]
-    start = sum(len(o.table) + (k in loop.body.scratch) for k, o in enumerate(program.ops[:row])) + len(op.outputs)
-    layouts = [replace(program.layout(v), offset=0) for v in op.inputs]
-    inputs = [_array_at(int(words.pointers[start + k]), layout) for k, layout in enumerate(layouts)]
-    inside = loop_fault(op.words, inner) if isinstance(op.words, LoopPlan) else None
-    return LoopFault(op, status, inputs, step, len(loop.places), inside)
-
-
-def _array_at(address: int, layout: ArrayLayout) -> Array:
-    """A copy of what a kernel that takes arrays in row-major order was given."""
-    memory: Any = (c_char * max(1, layout.nbytes)).from_address(address)
-    return layout.array(np.frombuffer(memory, np.uint8)).copy()

@@ -14,17 +14,16 @@ from ...base.arrays import Array
 from ...tape.errors import DomainError
 from ...tape.numerics.basic.copy import copy, copy_words
 from ...tape.numerics.engine.launch import Words
-from ...tape.numerics.prepared.loop import loop
 from ...tape.record.lowering import KernelStep, Slot, StridedStep, ViewStep, order
 from ...tape.record.op import OPS
-from ...tape.values.dtypes import i64
+from ...tape.values.dtypes import boolean
+from ..ir.bodies import ATTRIBUTES
 from ..ir.graph import IRGraph, IRNode, Role
-from ..ir.loops import SCAN
 from ..optim.state_ops import STATE_OPS
 from .array_layout import ArrayLayout
 from .program import LoweredOp, Program, RepeatedCalls, StoragePlace
 
-Looped = Callable[[IRNode], RepeatedCalls]
+Repeated = Callable[[IRNode], RepeatedCalls]
 
 COPY_ELEMENTS = {1: np.dtype(np.bool_), 4: np.dtype(np.float32), 8: np.dtype(np.float64)}
 """The element type under which a copy moves elements of so many bytes."""
@@ -37,10 +36,10 @@ class Lowering:
     """
 
     def __init__(
-        self, graph: IRGraph, constants: Mapping[int, Array], looped: Looped, *, aliases: bool, strides: bool
+        self, graph: IRGraph, constants: Mapping[int, Array], repeated: Repeated, *, aliases: bool, strides: bool
     ) -> None:
-        """``looped(node)`` plans a loop."""
-        self.graph, self.aliases, self.strides, self._looped = graph, aliases, strides, looped
+        """``repeated(node)`` plans what runs bodies."""
+        self.graph, self.aliases, self.strides, self._repeated = graph, aliases, strides, repeated
         self._outputs = set(graph.outputs.values())
         self.ops: list[LoweredOp] = []
         self.places: dict[int, StoragePlace] = {}
@@ -58,8 +57,8 @@ class Lowering:
         for node in self.graph.nodes:
             if node.op in STATE_OPS:
                 self._state_op(node)
-            elif node.op == SCAN:
-                self._loop(node)
+            elif node.op in ATTRIBUTES:
+                self._bodies(node)
             else:
                 self._op(node)
         return Program(self.graph, tuple(self.ops), self.places, frozenset(self.viewed))
@@ -79,13 +78,13 @@ class Lowering:
         if len(self.ops) == before:
             self.viewed.add(node.id)
 
-    def _loop(self, node: IRNode) -> None:
-        words = self._looped(node)
+    def _bodies(self, node: IRNode) -> None:
+        words = self._repeated(node)
         for out in node.outputs:
             spec = self.graph.values[out].spec
             self.places[out] = StoragePlace(out, ArrayLayout.dense(spec.shape, spec.dtype))
         inputs = tuple([self.dense(v, node.id) for v in node.reads])
-        self.ops.append(LoweredOp(loop, i64.dtype, node.outputs, inputs, words, words.work, node.id))
+        self.ops.append(LoweredOp(words.kernel, boolean.dtype, node.outputs, inputs, words, words.work, node.id))
 
     def _hold(self, out: int, source: int) -> None:
         """Copy an output of the graph that is a view of what the step overwrites: it is read after the step."""

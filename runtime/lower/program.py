@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,9 @@ class StoragePlace:
 
 class RepeatedCalls(ABC):
     """Words of a call that makes others, with what these need: it has no parts, and they may have."""
+
+    kernel: ClassVar[Kernel]
+    """What makes them."""
 
     @property
     @abstractmethod

@@ -155,7 +155,7 @@ class SharePlan(InputBuffers):
             sums = self._sums.sums
             self._run(lambda segment: ready(segment, sums))
         except Fault as fault:
-            raise refused(self._bound, fault) from None
+            raise refused(self._bound, fault, self._share_of.tape) from None
         shown = self._share_of.metrics
         metrics = [{name: float(self._value(metric_name(name, k))[()]) for name in own} for k, own in enumerate(shown)]
         return replace(self._sums, metrics=metrics)

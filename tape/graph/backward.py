@@ -176,6 +176,29 @@ class DenseGrads(Unique, Generic[G]):
             raise TapeError(f"gradients: expected a node id from 0 to {len(self) - 1}, got {id}")
         return id
 
+    def inside(self, key: Any) -> "list[DenseGrads[AnyTensor]]":
+        """The gradients of the values in the body of a `scan`, `cond` or `checkpoint`, of which this is a result.
+
+        One for each step, in the order of the rows; of what runs once there is one. Its ids are those of the body:
+        Vars that the body had are keys. What a body takes from around has its gradient here. They are made when they
+        are asked for. Raises TapeError for other nodes, and for those of a captured step.
+
+        >>> from dgrr.tape import Tape, ops
+        >>> tape, seen = Tape(), []
+        >>> def body(h, x):
+        ...     seen.append(ops.sin(h * x))
+        ...     return seen[0], None
+        >>> last, _ = ops.scan(body, tape.param(0.5), tape.const(np.array([1.0, 2.0, 3.0])))
+        >>> [round(step[seen[0]].item(), 3) for step in tape.backward_scalar(last).inside(last)]
+        [-2.667, -2.321, 1.0]
+        """
+        node = self._nodes[self._id(key)]
+        if node.loop is None:
+            raise TapeError(f"inside: expected a result of a scan, a cond or a checkpoint, got {node.title}")
+        found = {one.attrs["result"]: self._gradients[one.id] for one in self.nodes if one.loop is node.loop}
+        made: Any = {name: g.value if isinstance(g, Var) else g for name, g in found.items() if g is not None}
+        return node.loop.inside(made)  # type: ignore[no-any-return]
+
     @property
     def nodes(self) -> Sequence[Node]:
         """The nodes, one for each gradient."""

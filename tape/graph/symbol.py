@@ -20,8 +20,13 @@ CAPTURE = Why("capture", "the step is being recorded: a captured step holds ops,
 VMAP = Why(
     "vmap", "the function is being recorded: it is recorded once for all members", "call it for each member in turn"
 )
-SCAN = Why(
-    "scan", "the body is being recorded: it is recorded once for all steps", "write the loop as a loop of Python"
+SCAN, WHILE_LOOP = (
+    Why(call, "the body is being recorded: it is recorded once for all steps", "write the loop as a loop of Python")
+    for call in ("scan", "while_loop")
+)
+COND = Why("cond", "the sides are being recorded: both are, whichever runs", "write the choice as an if of Python")
+CHECKPOINT = Why(
+    "checkpoint", "the function is being recorded: it is computed again on the way back", "call it without checkpoint"
 )
 
 

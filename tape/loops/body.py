@@ -1,21 +1,11 @@
-"""The body of a loop: recorded once, as nodes that are applied again in every step."""
+"""What a loop, a choice or a checkpoint runs: nodes that are recorded once and applied again."""
 
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
 
-import numpy as np
-
-from ..errors import TapeError
 from ..graph.node import Node
-from ..graph.nodes import Nodes
-from ..graph.symbol import SCAN, Symbol
-from ..location import caller
-from ..record.op import Op
-from ..values.spec import Spec
-from ..values.tensor import AnyTensor
-from ..var.var import AnyVar, Var, is_var
+from ..var.var import AnyVar
+from .body_tape import BodyTape
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,15 +16,29 @@ class Body:
     around, which is ``around`` on the tape of the loop. ``after`` is the state after a step, ``ys`` what it gives.
     """
 
-    tape: "BodyTape"
-    carry: Sequence[int]
-    xs: Sequence[int]
+    tape: BodyTape
     closed: Sequence[int]
     around: Sequence[AnyVar]
-    after: Sequence[int]
     ys: Sequence[int]
     size: int
     """How many nodes there were when it was recorded; loops in it may get more results."""
+    carry: Sequence[int] = ()
+    xs: Sequence[int] = ()
+    after: Sequence[int] = ()
+
+    @classmethod
+    def of(
+        cls,
+        tape: BodyTape,
+        ys: Sequence[AnyVar],
+        carry: Sequence[AnyVar] = (),
+        xs: Sequence[AnyVar] = (),
+        after: Sequence[AnyVar] = (),
+    ) -> "Body":
+        """What was recorded on a tape, by the Vars that were its leaves and that it gave."""
+        around = list(tape.closed.values())
+        ids = [[x.id for x in vars] for vars in ([leaf for _, leaf in around], ys, carry, xs, after)]
+        return cls(tape, ids[0], [x for x, _ in around], ids[1], len(tape), *ids[2:])
 
     @property
     def nodes(self) -> Sequence[Node]:
@@ -73,191 +77,11 @@ def given(node: Node) -> list[bool]:
     return [need for need, x in zip(node.needs, node.inputs, strict=True) if x is not None]
 
 
-class BodyTape(Nodes):
-    """Where a body is recorded: its ops are inferred and not computed.
-
-    What it takes from the tape of the loop becomes a leaf here; a constant that it makes is made there, once for all
-    steps. While it is recorded, what is done to Vars of that tape is done here.
-    """
-
-    unrolls = False
-    """Whether loops are written out here."""
-
-    def __init__(self, outer: Any, record: Callable[..., Any] | None = None) -> None:
-        """``record(tape, …)`` records a loop in the body."""
-        super().__init__()
-        self.outer, self._record, self._ended = outer, record, False
-        self.closed: dict[int, tuple[AnyVar, AnyVar]] = {}
-        """What is taken from around and the leaf that stands for it, by its id there."""
-
-    def __repr__(self) -> str:
-        return f"<the body of a scan on {self.outer!r}>"
-
-    @contextmanager
-    def recording(self) -> Generator[None, None, None]:
-        """Inside, ops on Vars of the tape around are recorded here, and those of no other."""
-        self._begin()
-        try:
-            yield
-        finally:
-            self._end()
-            self._ended = True
-
-    @contextmanager
-    def outside(self) -> Generator[None, None, None]:
-        """Inside, nothing is recorded here that is not done to Vars of this tape."""
-        self._end()
-        try:
-            yield
-        finally:
-            self._begin()
-
-    def _begin(self) -> None:
-        self.outer.apply, self.outer.scan = self._applied, self._scanned
-
-    def _applied(self, *call: Any) -> AnyVar:
-        return self.apply(*call)  # which may be that of a body within this one
-
-    def _scanned(self, *call: Any) -> Any:
-        return self.scan(*call)
-
-    def _end(self) -> None:
-        del self.outer.apply, self.outer.scan
-
-    # ------------------------------------------------------------------ leaves
-
-    def symbol(self, spec: Spec, name: str | None = None, requires_grad: bool = True) -> AnyVar:
-        """A leaf whose value is another one in every step."""
-        value = Symbol(spec, SCAN)
-        return self._append(None, {}, value, (), (), (), requires_grad and spec.floating, name)
-
-    def held(self, x: AnyVar) -> AnyVar:
-        """A Var of this tape or of one around, as one of this tape. Raises TapeError for one of another tape."""
-        if x.tape is self:
-            return x
-        if isinstance(self.outer, BodyTape):
-            x = self.outer.held(x)
-        node: Node = self.outer.node(x)
-        if node.id not in self.closed:
-            self.closed[node.id] = x, self.symbol(node.value.spec, node.name, node.requires_grad)
-        return self.closed[node.id][1]
-
-    def const(self, value: Any, shape: Any = None, *, name: str | None = None) -> AnyVar:
-        """A constant on the tape around: it is the same in every step."""
-        return self.held(self.outer.const(value, shape, name=name))
-
-    def leaf(self, value: Any, shape: Any = None, *, name: str | None = None, requires_grad: bool = True) -> AnyVar:
-        """A leaf on the tape around."""
-        return self.held(self.outer.leaf(value, shape, name=name, requires_grad=requires_grad))
-
-    def param(self, value: Any, shape: Any = None, *, name: str | None = None) -> AnyVar:
-        """A parameter on the tape around."""
-        return self.held(self.outer.param(value, shape, name=name))
-
-    # ------------------------------------------------------------------ ops
-
-    def apply(self, op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> AnyVar:
-        """Append the node of an op, on Vars of this tape or of those around. Raises what the op raises."""
-        self._require_open()
-        shape = None
-        if op.named:
-            attrs, shape = op.resolve(attrs, self.dims)
-        given = self._operands(op, inputs)
-        nodes = [None if x is None else self._nodes[x.id] for x in given]
-        values = [None if node is None else node.value for node in nodes]
-        made = op.infer_spec([None if v is None else v.spec for v in values], attrs)
-        if shape is not None:
-            self.bind(op.where_named, shape, made.shape)
-        needs = [
-            smooth and made.floating and node is not None and node.requires_grad
-            for smooth, node in zip(op.smooth, nodes, strict=True)
-        ]
-        parents = tuple([x.id for x in given if x is not None])
-        return self._append(op, attrs, Symbol(made, SCAN), parents, values, needs, True in needs, None)
-
-    def _operands(self, op: Op, inputs: Sequence[Any]) -> list[AnyVar | None]:
-        """The inputs as Vars of this tape: constants are made on the tape around."""
-        known = [self.held(x) if is_var(x) else x for x in inputs]
-        tensors = op.tensors([self.node(x).value if is_var(x) else x for x in known])
-
-        def placed(x: Any, tensor: AnyTensor | None) -> AnyVar | None:
-            if is_var(x):
-                return x
-            return None if tensor is None else self.const(x if isinstance(x, np.ndarray) else tensor)
-
-        return [placed(x, tensor) for x, tensor in zip(known, tensors, strict=True)]
-
-    def scan(self, *call: Any) -> Any:
-        """A loop in the body."""
-        self._require_open()
-        assert self._record is not None, "derivatives call no loops"
-        return self._record(self, *call)
-
-    def _append(
-        self,
-        op: Any,
-        attrs: Mapping[str, Any],
-        value: AnyTensor,
-        parents: tuple[int, ...],
-        inputs: Sequence[AnyTensor | None],
-        needs: Sequence[bool],
-        requires_grad: bool,
-        name: str | None,
-    ) -> AnyVar:
-        id = len(self._nodes)
-        node = Node(id, op, attrs, value, parents, inputs, needs, requires_grad, name, self.scope_name, caller())
-        self._nodes.append(node)
-        return Var(self, id, self.generation)
-
-    def _require_open(self) -> None:
-        if self._ended:
-            raise TapeError(
-                "scan: a Var of the body was used after it: it has another value in every step; "
-                "return what is wanted as part of the carry, or as y"
-            )
-
-    # ------------------------------------------------------------------ as of other tapes
-
-    checks = False
-
-    def var(self, id: int) -> AnyVar:
-        """The Var of a node."""
-        return Var(self, id, self.generation)
-
-    @property
-    def dims(self) -> Any:
-        """The sizes of named axes."""
-        return self.outer.dims
-
-    def bind(self, *call: Any) -> None:
-        """Unify a named shape with sizes. Raises ShapeError."""
-        self.outer.bind(*call)
-
-    @property
-    def scope_name(self) -> str:
-        """The dotted name of the scope that is open."""
-        name: str = self.outer.scope_name
-        return name
-
-    def scope(self, name: str, kind: str = "") -> AbstractContextManager[None]:
-        """Nodes made inside belong to a scope."""
-        opened: AbstractContextManager[None] = self.outer.scope(name, kind)
-        return opened
-
-    def hook(self, key: Any, function: Any) -> NoReturn:
-        """A body has none: raises TapeError."""
-        raise TapeError(
-            f"hook: {self.node(key).title} is in the body of a scan, which runs no Python; "
-            "hook what the scan gives, or write the change of the gradient as ops"
-        )
-
-    # ------------------------------------------------------------------ loops in the body
-
-    def append_result(self, loop: Any, key: str) -> AnyVar:
-        """Append the node of a result of a loop in the body."""
-        made: AnyVar = loop.appended(self, self._nodes, key)
-        return made
-
-    def run_of(self, loop: Any) -> Any:
-        """What is known of a loop that does not run here."""
-        return loop.inferred(SCAN)
+def sharing(sides: Mapping[str, tuple[BodyTape, Sequence[AnyVar]]]) -> tuple[dict[str, Body], list[AnyVar]]:
+    """The bodies recorded on these tapes, which gave these Vars, and what they take: each is given what any takes."""
+    around = {id: x for inner, _ in sides.values() for id, (x, _) in inner.closed.items()}
+    for inner, _ in sides.values():
+        for x in around.values():
+            inner.held(x)
+        inner.closed = {id: inner.closed[id] for id in around}
+    return {name: Body.of(inner, ys) for name, (inner, ys) in sides.items()}, list(around.values())

@@ -107,7 +107,9 @@ from .linear.triangles import (
     triu as triu,
 )
 from .linear.triangular import cholesky as cholesky, solve_triangular as solve_triangular
+from .loops.cond import cond as cond
 from .loops.scan import scan as scan
+from .loops.while_loop import while_loop as while_loop
 from .losses.binary import (
     binary_cross_entropy as binary_cross_entropy,
     binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,

@@ -11,12 +11,14 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVarTuple
 
+from ..loops.call import BodyCall
 from ..ops import broadcast_to, getitem, stack
 from ..record.kinds import Kind
 from ..record.op import Op
 from ..record.signature import TensorType
+from ..tape import Tape
 from ..values.spec import Spec
-from ..var.var import shape_of
+from ..var.var import is_var, shape_of
 
 
 class Members:
@@ -52,6 +54,25 @@ def apply(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         return Members(size, op.call(*_aligned(inputs, leading, size), **attrs))
     rows = [[x.parts[k] if isinstance(x, Members) else x for x in inputs] for k in range(size)]
     return Members(size, parts=[op.call(*row, **attrs) for row in rows])
+
+
+def call_bodies(call: BodyCall, inputs: Sequence[Any]) -> dict[int, Any]:
+    """The results of a call of bodies, by their ids: each member runs its own side, or as many steps as it needs."""
+    size = next((x.size for x in inputs if isinstance(x, Members)), 0)
+    rows = [[x.parts[k] if isinstance(x, Members) else x for x in inputs] for k in range(size or 1)]
+    made = [_called(call, row) for row in rows]
+    return {
+        id: Members(size, parts=[one[key] for one in made]) if size else made[0][key]
+        for key, id in call.results.items()
+    }
+
+
+def _called(call: BodyCall, inputs: Sequence[Any]) -> dict[str, Any]:
+    """The results of a call by their keys: Vars, if one is among the inputs."""
+    owner = next((x.tape for x in inputs if is_var(x)), None)
+    tape: Any = Tape(locations=False) if owner is None else owner
+    made = call.on(tape, [x if is_var(x) else tape.const(x) for x in inputs]).vars(list(call.results))
+    return {key: x.value if owner is None else x for key, x in made.items()}
 
 
 def _leading(op: Op, inputs: Sequence[Any]) -> Sequence[bool]:

@@ -12,9 +12,9 @@ import numpy as np
 
 from ...base.arrays import Array
 from ..errors import TapeError
-from ..graph.symbol import CAPTURE, Symbol, Why
+from ..graph.symbol import CAPTURE, VMAP, Symbol, Why
 from ..location import CodePosition
-from ..loops.scan_loop import ScanLoop
+from ..loops.call import BodyCall
 from ..record.op import Op
 from ..tape import Tape
 from ..values.spec import Spec
@@ -29,6 +29,7 @@ class SymbolicTape(Tape[Any]):
         """``unrolls`` says whether loops are written out, every step with nodes of its own."""
         super().__init__()
         self._why, self.unrolls = why, unrolls
+        self.chooses = not unrolls or why is VMAP
         self.sources: dict[int, Array] = {}
         """The arrays that constants were copied from, by the ids of these."""
         self.held: dict[int, Array] = {}
@@ -69,6 +70,6 @@ class SymbolicTape(Tape[Any]):
     def _result(self, op: Op, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
         return Symbol(op.infer_spec([None if v is None else v.spec for v in values], attrs), self._why)
 
-    def run_of(self, loop: ScanLoop) -> Any:
-        """What is known of a loop that does not run."""
-        return loop.inferred(self._why)
+    def run_of(self, call: BodyCall) -> Any:
+        """What is known of a call that does not run."""
+        return call.inferred(self._why)

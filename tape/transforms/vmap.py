@@ -16,7 +16,7 @@ from ..values.shape import normal_axis
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
 from ..var.var import is_var, shape_of
-from .batching import Members, apply
+from .batching import Members, apply, call_bodies
 from .recorded_call import Function, name_of
 from .symbolic_tape import SymbolicTape
 
@@ -46,7 +46,7 @@ def vmap(f: Function, in_axes: Axes = 0, out_axes: int = 0) -> Function:
         given = mapped(lambda path, x: _Given.of(path, x, axes[path]), args)
         size = _size(given)
         tape = SymbolicTape(VMAP, unrolls=True)
-        inputs = mapped(lambda _, x: tape.symbol(x.example, None), given)
+        inputs = mapped(lambda _, x: tape.symbol(x.example, None, requires_grad=True), given)  # where members do
         out = f(*inputs)
         for path, x in leaves(out):
             if not is_var(x) or x.tape is not tape:
@@ -127,7 +127,10 @@ def _replayed(nodes: Iterable[Node], known: dict[int, Any]) -> dict[int, Any]:
             continue
         parents = iter(node.parents)
         inputs = [None if x is None else known[next(parents)] for x in node.inputs]
-        known[node.id] = apply(node.op, inputs, node.attrs)
+        if node.loop is None:
+            known[node.id] = apply(node.op, inputs, node.attrs)
+        else:
+            known |= call_bodies(node.loop, inputs)
     return known
 
 

@@ -14,7 +14,7 @@ PLANAR = ("conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d", "smooth_max_
 WITHOUT = {
     **dict.fromkeys(DRAWS, "its numbers are those of our own generator"),
     "dropout": "it drops by our own generator",
-    "scan": "it runs a function, and is held to the loop written out",
+    **dict.fromkeys(("scan", "while_loop", "cond"), "it runs functions: see test_loops.py"),
     "stop_gradient": "it gives what it is given, and no gradient",
     **dict.fromkeys(PLANAR, "its row is that of the op of any rank"),
 }

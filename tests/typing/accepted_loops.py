@@ -5,7 +5,7 @@ from typing import assert_type
 import numpy as np
 from given import Batch, Given, In
 
-from dgrr.tape import Shape, Var, f32, ops
+from dgrr.tape import Shape, Var, checkpoint, f32, ops
 
 
 def rows_are_stacked_along_their_axis(g: Given) -> None:
@@ -36,3 +36,15 @@ def rows_may_be_nested_or_none(g: Given) -> None:
     start = g.t.param(np.ones(4, np.float32), Shape[In])
     assert_type(ops.scan(of_two, start, (g.x, g.x))[0], Var[f32, In])
     assert_type(ops.scan(of_none, g.s, length=3)[0], Var[f32])
+
+
+def sides_and_bodies_keep_the_types_of_what_they_give(g: Given) -> None:
+    def on_true(x: Var[f32, Batch, In]) -> Var[f32]:
+        return ops.reduce_sum(x)
+
+    def on_false(x: Var[f32, Batch, In]) -> Var[f32]:
+        return ops.reduce_mean(x)
+
+    assert_type(ops.cond(ops.greater(g.s, g.s), on_true, on_false, g.x), Var[f32])
+    assert_type(ops.while_loop(lambda y: ops.greater(g.s, y), ops.square, g.s), Var[f32])
+    assert_type(checkpoint(on_true)(g.x), Var[f32])

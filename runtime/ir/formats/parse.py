@@ -12,7 +12,7 @@ from ....tape.numerics.sizes import Sizes
 from ..attributes import evaluated
 from ..errors import IRSyntaxError
 from ..values import GraphContent, IRNode, Role, Value, dtype_named
-from .text import OMITTED, PLAIN_CONTENT
+from .text import BELOW, BLANKS, HEAD, OMITTED, PLAIN_CONTENT
 
 G = TypeVar("G", bound=GraphContent)
 
@@ -24,12 +24,15 @@ WORD = r"[^\W\d]\w*"
 
 ROLES = ", ".join(Role)
 
+MISSING = object()
+"""An attribute whose text stands below."""
+
 
 class Line:
     """One line, read from left to right; blanks between its parts do not matter."""
 
     def __init__(self, number: int, text: str) -> None:
-        self.number, self.rest = number, text.strip()
+        self.number, self.text, self.rest = number, text, text.strip()
 
     def error(self, expected: str, given: str | None = None) -> IRSyntaxError:
         """What was expected where the reader stands."""
@@ -86,9 +89,20 @@ class Reader:
         self.nodes: list[IRNode] = []
         self.outputs: dict[str, int] = {}
         self.updates: dict[int, int] = {}
+        self._below: dict[str, list[str]] = {}
+        """The texts that stand below the last node, by attribute."""
+        self._open: list[str] | None = None
 
     def read(self, line: Line) -> None:
         """Enter one line."""
+        if self._open is not None and line.text.startswith(BLANKS):
+            self._open.append(line.text.removeprefix(BLANKS))
+            return
+        name = line.text.removeprefix(HEAD).removesuffix(":")
+        if self._below and line.text == f"{HEAD}{name}:" and not self._below.get(name, [""]):
+            self._open = self._below[name]
+            return
+        self.require_whole(line)
         if line.rest.startswith("%"):
             self._value(line)
         elif line.rest.startswith("#"):
@@ -104,6 +118,14 @@ class Reader:
         else:
             raise line.error("a value (%), a node (#), 'output' or 'update'")
         line.end()
+
+    def require_whole(self, line: Line) -> None:
+        """Put what stands below the last node in its place. Raises IRSyntaxError if anything is missing there."""
+        for name, lines in self._below.items():
+            if not lines:
+                raise line.error(f"the attribute {name!r} of the node before: '{HEAD}{name}:', and below its text")
+            self.nodes[-1].attrs[name] = "\n".join(lines)  # type: ignore[index]
+        self._below, self._open = {}, None
 
     def _enter(self, line: Line, table: dict[Any, Any], key: Any, item: Any, expected: str) -> None:
         if key in table:
@@ -130,7 +152,9 @@ class Reader:
         op = line.take(WORD, "the name of an op")
         line.take(r"\(", "'('")
         inputs = line.listed(lambda: None if line.maybe(OMITTED) else line.id(), ")")
-        self.nodes.append(IRNode(id, op, inputs, outputs, _attributes(line)))
+        attrs = _attributes(line)
+        self._below = {name: [] for name, value in attrs.items() if value is MISSING}
+        self.nodes.append(IRNode(id, op, inputs, outputs, attrs))
 
     def _output(self, line: Line) -> int:
         """A value that a node produces, entered where it is described."""
@@ -153,6 +177,7 @@ def parse(make: type[G], text: str) -> G:
     reader = Reader()
     for line in lines:
         reader.read(line)
+    reader.require_whole(Line(text.count("\n") + 1, ""))
     return make(name, reader.values, tuple(reader.nodes), reader.outputs, reader.updates)
 
 
@@ -202,8 +227,13 @@ def _keywords(text: str) -> list[tuple[str, Any]] | None:
     try:
         match ast.parse(f"_({text[1:-1]})", mode="eval").body:
             case ast.Call(func=ast.Name(), args=[], keywords=keywords) if all(k.arg for k in keywords):
-                return [(str(keyword.arg), evaluated(keyword.value)) for keyword in keywords]
+                return [(str(keyword.arg), _value(keyword.value)) for keyword in keywords]
             case _:
                 return None
     except (SyntaxError, ValueError):
         return None
+
+
+def _value(expression: ast.expr) -> Any:
+    below = isinstance(expression, ast.Name) and expression.id == BELOW
+    return MISSING if below else evaluated(expression)

@@ -1,12 +1,13 @@
 """A graph as text: one line per declared value, node, output and update.
 
 Every graph can be written, also one that is wrong. A value stands where it is produced, or else on a line of
-its own; names and odd contents stand in JSON's quotes, attributes as Python shows them.
+its own; names and odd contents stand in JSON's quotes, attributes as Python shows them. An attribute that is a text of
+several lines, as the body of a loop is, stands below its node.
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ..values import GraphContent, IRNode, Role, Value
 
@@ -15,6 +16,12 @@ OMITTED = "-"
 
 PLAIN_CONTENT = re.compile(r"[\w.:+-]+", re.ASCII)
 """Contents that stand without quotes: numbers, digests."""
+
+
+BELOW = "below"
+"""What stands for an attribute whose text follows: a line with its name, and its lines, each behind so many blanks."""
+
+HEAD, BLANKS = " " * 4, " " * 6
 
 
 def write(graph: GraphContent) -> str:
@@ -28,7 +35,11 @@ def _lines(graph: GraphContent) -> Iterator[str]:
         if id not in shown:
             yield _declaration(value)
     for node in graph.nodes:
-        yield _node(node, [_output(id, shown) for id in node.outputs])
+        below = [name for name, value in node.attrs.items() if _is_block(value)]
+        yield _node(node, [_output(id, shown) for id in node.outputs], below)
+        for name in below:
+            yield f"{HEAD[2:]}{name}:"
+            yield from [BLANKS[2:] + line for line in node.attrs[name].split("\n")]
     for name, id in sorted(graph.outputs.items(), key=lambda output: (output[1], output[0])):
         yield f"output {quoted(name)} = %{id}"
     for id, target in sorted(graph.updates.items()):
@@ -58,15 +69,21 @@ def _output(id: int, shown: dict[int, Value]) -> str:
     return f"%{id}" if value is None else _described(value)
 
 
-def _node(node: IRNode, outputs: list[str]) -> str:
+def _is_block(value: object) -> bool:
+    """Whether an attribute is a text whose lines can be read back from below a node."""
+    lines = value.split("\n") if isinstance(value, str) else []
+    return len(lines) > 1 and all(line.strip() and line.isprintable() for line in lines)
+
+
+def _node(node: IRNode, outputs: list[str], below: Collection[str]) -> str:
     results = outputs[0] if len(outputs) == 1 else f"({', '.join(outputs)})"
     inputs = ", ".join(OMITTED if id is None else f"%{id}" for id in node.inputs)
-    return f"#{node.id} {results} = {node.op}({inputs})" + attributes(node)
+    return f"#{node.id} {results} = {node.op}({inputs})" + attributes(node, below)
 
 
-def attributes(node: IRNode) -> str:
-    """`` {axis=0, keepdims=False}``, or nothing."""
-    pairs = ", ".join(f"{name}={value!r}" for name, value in node.attrs.items())
+def attributes(node: IRNode, below: Collection[str] = ()) -> str:
+    """`` {axis=0, keepdims=False}``, or nothing; those of these names stand ``below``."""
+    pairs = ", ".join(f"{name}={BELOW if name in below else repr(value)}" for name, value in node.attrs.items())
     return f" {{{pairs}}}" if pairs else ""
 
 

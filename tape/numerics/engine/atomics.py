@@ -79,11 +79,22 @@ def pause(context):
 
 @intrinsic
 def call_without_arguments(context, function):
-    """Call a C function ``int f(void)`` at an address."""
+    """What a C function ``int f(void)`` at an address gives."""
 
     def generate(context, builder, signature, args):
         kind = ir.FunctionType(I32, [])
-        builder.call(builder.inttoptr(args[0], kind.as_pointer()), [])
+        return builder.sext(builder.call(builder.inttoptr(args[0], kind.as_pointer()), []), I64)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def call_with(context, function, argument):
+    """Call a C function ``void f(int)`` at an address."""
+
+    def generate(context, builder, signature, args):
+        kind = ir.FunctionType(VOID, [I32])
+        builder.call(builder.inttoptr(args[0], kind.as_pointer()), [builder.trunc(args[1], I32)])
         return context.get_dummy_value()
 
-    return types.none(types.int64), generate
+    return types.none(types.int64, types.int64), generate

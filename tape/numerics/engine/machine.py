@@ -271,6 +271,15 @@ _run_fed_dispatcher: Any = njit(nogil=True)(_run_fed)
 run_steps: Any = njit(nogil=True)(_run_steps)
 """``run_steps(rows, count, control, fault, sources, kept, steps)``: several steps in one call."""
 
+
+def behind(sources: Any, kept: Any, steps: int) -> tuple[Any, Any]:
+    """What `run_steps` takes for the steps behind so many."""
+    sources, kept = sources.copy(), kept.copy()
+    sources[:, PLACES] += 8 * steps * sources[:, ADVANCE]
+    kept[:, 1] += steps * kept[:, 2]
+    return sources, kept
+
+
 find_arrays: Any = njit(_find_arrays)
 """``find_arrays(objects, batches, inputs, kind, feeds, places)``: where the batches lie, of as many as fit."""
 

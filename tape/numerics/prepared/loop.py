@@ -10,17 +10,36 @@ from numba import njit
 
 from ....base.arrays import Array
 from ..engine.intrinsics import entry, move, put_word, word
-from ..engine.kernel import kernel
+from ..engine.kernel import kernel, vector
 from ..engine.launch import Words
 from ..engine.machine import KERNEL, PARTS, run_rows
+from .interruption import INTERRUPTED, LOOKING, came
 from .places import address_of
 
-STEPS, FIRST, BY, ROWS, COUNT, POINTERS, POINTED, MOVING, FIXED, BEFORE, BEFORE_COUNT, AFTER, AFTER_COUNT, FAULT = (
-    range(14)
-)
+(
+    STEPS,
+    FIRST,
+    BY,
+    ROWS,
+    COUNT,
+    POINTERS,
+    POINTED,
+    MOVING,
+    FIXED,
+    BEFORE,
+    BEFORE_COUNT,
+    AFTER,
+    AFTER_COUNT,
+    FAULT,
+    TRUTH,
+    TRUTH_OFFSET,
+    EVERY,
+    LOOKS,
+) = range(18)
 """How many turns there are, the place of the first, and by how much it goes on; rows, and how many; the pointers of
 their tables; what each is, first those that move on, and how many these are, and how many do not; copies before the
-first turn, and after each; where a fault is told."""
+first turn, and after each; where a fault is told; the truth that lets another turn begin: in which array, or -1 for
+none, and where there; after how many turns it looks for Ctrl-C, and with what."""
 
 POINTER = 4
 SLOT, BASE, OFFSET, STRIDE = range(POINTER)
@@ -46,20 +65,34 @@ def _point(table, ints, first, count, place):
         put_word(word(ints, POINTERS), word(item, SLOT), at)
 
 
-@kernel
-def loop(table, ints, part, parts):
-    """Run rows again and again; the status is that of the first row that fails. ``part`` is the machine's control."""
-    place = word(ints, FIRST)
+@njit(inline="always")
+def run_turns(table, ints, control):
+    """Run rows again and again; the status is that of the first row that fails, or `INTERRUPTED`."""
+    place, truth, fault = word(ints, FIRST), word(ints, TRUTH), word(ints, FAULT)
     _copy(table, word(ints, BEFORE), word(ints, BEFORE_COUNT))
     _point(table, ints, word(ints, MOVING), word(ints, FIXED), 0)
+    ahead = word(ints, EVERY)
     for _ in range(word(ints, STEPS)):
+        if truth >= 0 and vector(table, truth, word(ints, TRUTH_OFFSET), 1)[0] == 0:
+            break
         _point(table, ints, 0, word(ints, MOVING), place)
-        if run_rows(word(ints, ROWS), word(ints, COUNT), part, word(ints, FAULT)) != 0:
-            put_word(word(ints, FAULT), 2, place)
-            return word(word(ints, FAULT), 0)
+        if run_rows(word(ints, ROWS), word(ints, COUNT), control, fault) != 0:
+            put_word(fault, 2, place)
+            return word(fault, 0)
         _copy(table, word(ints, AFTER), word(ints, AFTER_COUNT))
         place += word(ints, BY)
+        ahead -= 1
+        if ahead == 0:
+            ahead = word(ints, EVERY)
+            if came(word(ints, LOOKS)):
+                return INTERRUPTED
     return 0
+
+
+@kernel
+def loop(table, ints, part, parts):
+    """`run_turns`: ``part`` is the machine's control. The type of the table is that of truths."""
+    return run_turns(table, ints, part)
 
 
 class LoopPointer(NamedTuple):
@@ -78,7 +111,18 @@ class LoopCopy(NamedTuple):
     nbytes: int
 
 
-class LoopWords(Words):
+class NestedWords(Words):
+    """Words of a call that makes others."""
+
+    __slots__ = ()
+
+    @property
+    def content(self) -> list[Any]:
+        """What they say apart from where they lie: equal calls have the same."""
+        raise NotImplementedError
+
+
+class LoopWords(NestedWords):
     """The words of `loop`, and all that they point to.
 
     Args:
@@ -88,6 +132,8 @@ class LoopWords(Words):
         before: copies before the first turn.
         after: copies after each.
         inner: the words of the rows.
+        truth: what lets another turn begin; None where all do.
+        every: after how many turns it looks for Ctrl-C.
     """
 
     __slots__ = ("_copies", "_fault", "_pointed", "_rows", "inner", "places", "pointers")
@@ -101,6 +147,8 @@ class LoopWords(Words):
         before: Sequence[LoopCopy],
         after: Sequence[LoopCopy],
         inner: Sequence[Words],
+        truth: LoopPointer | None,
+        every: int,
     ) -> None:
         numbered = sorted(enumerate(pointed), key=lambda item: not item[1].stride)
         table = np.array([(slot, *pointer) for slot, pointer in numbered], np.int64).reshape(-1, POINTER)
@@ -124,6 +172,10 @@ class LoopWords(Words):
             address_of(copies[1]),
             len(after),
             address_of(fault),
+            -1 if truth is None else truth.base,
+            0 if truth is None else truth.offset,
+            every,
+            LOOKING,
         )
 
     @property
@@ -134,10 +186,10 @@ class LoopWords(Words):
 
     @property
     def content(self) -> list[Any]:
-        """What it says apart from where it lies: equal loops have the same."""
-        words = [w.content if isinstance(w, LoopWords) else w.values.tolist() for w in self.inner]
-        rows = self._rows[:, [KERNEL, PARTS]].tolist()
-        return [self.places, rows, self._pointed.tolist(), [each.tolist() for each in self._copies], words]
+        """As that of all such words."""
+        words = [w.content if isinstance(w, NestedWords) else w.values.tolist() for w in self.inner]
+        rows, turns = self._rows[:, [KERNEL, PARTS]].tolist(), self.values[TRUTH:LOOKS].tolist()
+        return [self.places, rows, self._pointed.tolist(), [each.tolist() for each in self._copies], turns, words]
 
 
 def _table(copies: Sequence[LoopCopy]) -> Array:

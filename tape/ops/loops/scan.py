@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import Any, TypeVar, TypeVarTuple, overload
 
-from ...errors import TapeError
 from ...values.dtypes import DType
-from ...values.pytree import leaves
 from ...var.var import Var
+from .owner import owner_of
 
 C = TypeVar("C")
 D = TypeVar("D", bound=DType)
@@ -87,8 +86,6 @@ def scan(body: Any, carry: Any, xs: Any = None, *, length: Any = None, reverse: 
     >>> last.item(), every.numpy(), tape.backward_scalar(last)[w].item()
     (11.0, array([ 1.,  4., 11.]), 6.0)
     """
-    owner = next((x.tape for _, x in leaves([carry, xs]) if isinstance(x, Var)), None)
-    if owner is None:
-        raise TapeError("scan: expected a Var in carry or xs; put an array on a tape with tape.const")
-    results: tuple[Any, Any] = owner.scan(body, carry, xs, length, reverse)
+    owner = owner_of("scan", [carry, xs], "carry or xs")
+    results: tuple[Any, Any] = owner.call_bodies("scan", body, carry, xs, length, reverse)
     return results

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import Adam, Dataset, Keep, Trainer
-from dgrr.tape import nn, ops
+from dgrr.tape import checkpoint, nn, ops
 from dgrr.trace import open_trace, replay
 
 from ..fake_ranks import FakeRank, run_ranks
@@ -18,14 +18,19 @@ X = RNG.standard_normal((20, 18, 2)).astype(np.float32)
 
 
 def loss_fn(p: Any, x: Any) -> Any:
-    """The layer's own loop, and one around it."""
+    """The layer's own loop, one around it, a choice, a checkpoint and a loop that ends by itself."""
 
     def body(h: Any, row: Any) -> Any:
         return ops.tanh(h + row * p["bias_hh_l0"][:3]), None
 
     y = MODEL(p, x[0])
     last, _ = ops.scan(body, y[:, 0], ops.swapaxes(y, 0, 1))
-    return ops.reduce_mean(ops.square(last - 0.5))
+    last = ops.cond(ops.reduce_sum(last) > 0.2, lambda h: h * p["bias_hh_l0"][3:6], ops.tanh, last)
+    last = checkpoint(lambda h: ops.sin(ops.tanh(h)) * h)(last)
+    size = ops.while_loop(
+        lambda s: s < 1.0, lambda s: s * 2.0, ops.stop_gradient(ops.reduce_max(ops.absolute(last))) + 0.01
+    )
+    return ops.reduce_mean(ops.square(last / size - 0.5))
 
 
 def batches() -> Any:

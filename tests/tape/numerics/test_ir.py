@@ -100,8 +100,8 @@ It is never reached: `exceptions` shows that there is none.
 REFERENCE_COUNT = {"llvm.x86.atomic.sub.cc.i64", "NRT_MemInfo_call_dtor"}
 """What ``NRT_decref`` calls; the arrays of kernels own no memory, so it returns at once."""
 
-CALLING = re.compile(r"5chain|4loop|7machine")
-"""Functions that call kernels: chains, loops, and the machine that runs rows for these."""
+CALLING = re.compile(r"5chain|4loop|6choice|7machine")
+"""Functions that call kernels: chains, loops, choices, and the machine that runs rows for these."""
 
 FLAGS = "fast|nnan|ninf|nsz|arcp|contract|afn|reassoc"
 
@@ -259,14 +259,15 @@ def rules() -> list[Rule]:
 
 
 def _captured(dtype: np.dtype[Any]) -> None:
-    """Compile a step with what only plans call: copies, chains, loops, slices that are joined, the fused loss, a
-    schedule, checks, a new state."""
+    """Compile a step with what only plans call: copies, chains, loops, choices, slices that are joined, the fused
+    loss, a schedule, checks, a new state."""
 
     def loss_fn(p: Any, batch: Any, ctx: Any) -> Any:
         inputs, labels = batch
         hidden = ops.tanh(ops.scale(ops.linear(inputs, ops.concat(ops.split(p["w"], 2))), 2.0))
         loss = ops.cross_entropy(ops.linear(hidden, ops.relu(p["v"].T)), labels)
         last, _ = ops.scan(lambda c, x: (ops.tanh(ops.add(c, x)), c), inputs[0], inputs)
+        last = ops.cond(last.sum() > 0.0, ops.neg, ops.relu, last)
         return loss, {"mean": ops.add(ops.reduce_mean(inputs, 0), last)}
 
     params = {"w": np.ones((8, 3), dtype), "v": np.ones((8, 4), dtype)}
@@ -280,6 +281,7 @@ def _captured(dtype: np.dtype[Any]) -> None:
         "copy",
         "chain",
         "loop",
+        "choice",
         "finite",
         "cosine_rate",
         "join_columns",

@@ -12,8 +12,8 @@ from .....tape.record.lowering import ViewStep, order
 from .....tape.record.op import OPS
 from .....tape.values.spec import Spec
 from .....tape.values.tensor import AnyTensor
+from ....ir.bodies import ATTRIBUTES, bodies_of, inputs_of, places_of, step_outputs
 from ....ir.graph import IRGraph, IRNode
-from ....ir.loops import SCAN, body_of, inputs_of, places_of, step_outputs
 from ....optim.state_ops import STATE_OPS
 
 Apply = Callable[[IRNode, list[Array | None]], Array]
@@ -41,8 +41,8 @@ def results_by_reference(node: IRNode, inputs: Sequence[Array | None]) -> Sequen
     """All that a node makes, by the reference of its op or of its optimizer's primitive; None where there is none."""
     if node.op in OPS:
         return [by_reference(node, list(inputs))]
-    if node.op == SCAN:
-        return looped(node, inputs, by_reference)
+    if node.op in ATTRIBUTES:
+        return of_bodies(node, inputs, by_reference)
     reference = STATE_OPS[node.op].reference
     if reference is None:
         return None
@@ -53,9 +53,9 @@ def results_by_reference(node: IRNode, inputs: Sequence[Array | None]) -> Sequen
 def reference_work(graph: IRGraph, node: IRNode) -> int:
     """How long the reference of a node takes: elements that it reads and makes, and the work of its kernels."""
     touched = sum(graph.values[id].spec.size for id in (*node.reads, *node.outputs))
-    if node.op == SCAN:
-        body = body_of(node)
-        return touched + len(places_of(node)) * sum(reference_work(body, each) for each in body.nodes)
+    if node.op in ATTRIBUTES:
+        inside = sum(reference_work(body, each) for body in bodies_of(node) for each in body.nodes)
+        return touched + len(places_of(node)) * inside
     if node.op not in OPS:
         return touched
     specs = [None if id is None else graph.values[id].spec for id in node.inputs]
@@ -92,31 +92,37 @@ def evaluate(nodes: Iterable[IRNode], declared: Mapping[int, Array], apply: Appl
         inputs = [None if id is None else values[id] for id in node.inputs]
         if node.op in OPS:
             values[node.outputs[0]] = apply(node, inputs)
-        elif node.op == SCAN:
-            values.update(zip(node.outputs, looped(node, inputs, apply), strict=True))
+        elif node.op in ATTRIBUTES:
+            values.update(zip(node.outputs, of_bodies(node, inputs, apply), strict=True))
         else:
             values.update(zip(node.outputs, _state_results(node, inputs), strict=True))
     return values
 
 
-def looped(node: IRNode, inputs: Sequence[Any], apply: Apply) -> list[Array]:
-    """What a loop makes, step by step; a node of its body is computed as ``apply`` computes the loop."""
-    body, outputs = body_of(node), step_outputs(node)
-    kinds, ids = zip(*inputs_of(body), strict=True)
-    state, stacked = [x for kind, x in zip(kinds, inputs, strict=True) if kind == "carry"], dict[str, dict[int, Any]]()
+def of_bodies(node: IRNode, inputs: Sequence[Any], apply: Apply) -> list[Array]:
+    """What a node with bodies makes, step by step; a node of a body is computed as ``apply`` computes the whole."""
+    bodies = bodies_of(node)
+    if node.op == "cond":
+        bodies, inputs = bodies[0 if inputs[0] else 1 :], inputs[1:]
+    body, outputs = bodies[0], step_outputs(node, bodies[0])
+    kinds, ids = zip(*inputs_of(body), strict=True) if inputs else ((), ())
+    state, found = [x for kind, x in zip(kinds, inputs, strict=True) if kind == "carry"], dict[str, dict[int, Any]]()
 
     def one(inner: IRNode, arrays: list[Array | None]) -> Array:
         return apply(replace(inner, id=node.id), arrays)
 
     for t in places_of(node):
+        if node.op == "while_loop" and not state[0]:
+            break
         rows = [x[t, ...] if kind == "xs" else x for kind, x in zip(kinds, inputs, strict=True)]
         values = evaluate(body.nodes, dict(zip(ids, [*state, *rows[len(state) :]], strict=True)), one)
         state = [values[outputs[f"carry {i}"]] for i in range(len(state))]
         for key, id in outputs.items():
-            stacked.setdefault(key, {})[t] = values[id]
-    ends = {f"carry {i}": end for i, end in enumerate(state)}
-    return [ends[key] if key in ends else np.stack([stacked[key][t] for t in sorted(stacked[key])])
-            for key in node.attrs["results"]]  # fmt: skip
+            found.setdefault(key, {})[t] = values[id]
+    made = {f"carry {i}": end for i, end in enumerate(state)}
+    for key in found.keys() - made.keys():
+        made[key] = np.stack([found[key][t] for t in sorted(found[key])]) if node.op == "scan" else found[key][0]
+    return [made[key] for key in node.attrs["results"]]
 
 
 def _state_results(node: IRNode, inputs: Sequence[Any]) -> list[Array]:

@@ -8,9 +8,9 @@ from .....tape.record.derivative import Derivative
 from .....tape.record.op import OPS
 from .....tape.transforms.symbolic_tape import SymbolicTape
 from .....tape.values.spec import Spec
+from ....ir.bodies import ATTRIBUTES
 from ....ir.errors import IRError
 from ....ir.graph import IRGraph, IRNode, gradient_name
-from ....ir.loops import SCAN
 from ....ir.verify import verify
 from ....lower.compile import GRAPH_PASSES
 from ..report import CheckError
@@ -76,7 +76,7 @@ class _Backward:
         self._edges: dict[int, list[_Edge]] = {}
         leading = {self.loss}  # values that a cotangent reaches: none behind an op without derivatives
         for node in reversed(graph.nodes):
-            if (node.op in OPS or node.op == SCAN) and not leading.isdisjoint(node.outputs):
+            if (node.op in OPS or node.op in ATTRIBUTES) and not leading.isdisjoint(node.outputs):
                 for edge in self._edges_of(node):
                     leading.add(_at(edge))
                     self._edges.setdefault(_at(edge), []).insert(0, edge)
@@ -124,7 +124,7 @@ class _Backward:
 
     def _edges_of(self, node: IRNode) -> Iterator[_Edge]:
         specs = [None if id is None else self.graph.values[id].spec for id in node.inputs]
-        if node.op == SCAN:  # what the way back needs are values of its body
+        if node.op in ATTRIBUTES:  # what the way back needs are values of its body
             yield from [_Edge(node, i, ()) for i, spec in enumerate(specs) if spec is not None and spec.floating]
             return
         for position, rule in enumerate(OPS[node.op].vjp):

@@ -4,7 +4,7 @@ from ctypes import c_int64
 
 from .....tape.numerics.engine.launch import Words
 from .....tape.numerics.engine.machine import KERNEL, PARTS, TABLE, WORDS
-from .....tape.numerics.prepared.loop import LoopWords
+from .....tape.numerics.prepared.loop import NestedWords
 from ....lower.plan import operand_strides
 from ..bits import difference
 from ..report import CheckError
@@ -33,8 +33,8 @@ def check_rows(subject: Subject, part: Part) -> None:
             pointers.append(_arena(part) + bound.plan.scratch[i].offset)
         _require(part, i, "pointers", pointers, _words_at(row[TABLE], len(pointers)))
         words = op.words if isinstance(op.words, Words) else op.words.words(operand_strides(part.program, op))
-        if isinstance(words, LoopWords):
-            held = [w for w in bound.words if isinstance(w, LoopWords) and w.address == row[WORDS]]
+        if isinstance(words, NestedWords):
+            held = [w for w in bound.words if isinstance(w, NestedWords) and w.address == row[WORDS]]
             _require(part, i, "words", [words.content], [w.content for w in held])
             continue
         expected = words.values.tolist()

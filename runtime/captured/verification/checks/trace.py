@@ -6,7 +6,7 @@ import numpy as np
 
 from .....base.arrays import Array
 from .....tape.record.op import OPS
-from ....ir.loops import SCAN
+from ....ir.bodies import ATTRIBUTES
 from ....lower.bind import Fault
 from ....optim.state_ops import STATE_OPS
 from ..bits import difference, owner_of
@@ -51,7 +51,7 @@ def _require_values(part: Part, i: int, expected: dict[int, Array]) -> None:
     """The values of the graph that an op has just written have the bits of eager execution."""
     writes = written(part.program, part.program.ops[i])
     for node in part.program.graph.nodes:
-        for id in node.outputs if node.op in OPS or node.op == SCAN else ():
+        for id in node.outputs if node.op in OPS or node.op in ATTRIBUTES else ():
             wrong = (
                 difference(expected[id], part.executable.bound.value(id)) if _lies_within(part, id, writes) else None
             )

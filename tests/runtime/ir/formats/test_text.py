@@ -68,6 +68,49 @@ def test_odd_names_and_contents_stay_on_one_line() -> None:
     assert IRGraph.parse(str(graph)) == graph
 
 
+def of_text(text: str) -> IRGraph:
+    """A graph with a node that has a text among its attributes."""
+    return IRGraph("g", {}, (IRNode(0, "f", (), (), {"a": 1, "body": text, "b": (2,)}),), {}, {})
+
+
+def test_a_text_of_several_lines_stands_below_its_node() -> None:
+    inner = str(of_text("x\n  y"))
+    graph = of_text(inner)
+    assert str(graph).split("\n") == [
+        'graph "g"',
+        "  #0 () = f() {a=1, body=below, b=(2,)}",
+        "    body:",
+        '      graph "g"',
+        "        #0 () = f() {a=1, body=below, b=(2,)}",
+        "          body:",
+        "            x",
+        "              y",
+    ]
+    assert IRGraph.parse(str(graph)) == graph
+    assert list(IRGraph.parse(str(graph)).nodes[0].attrs) == ["a", "body", "b"]
+
+
+@pytest.mark.parametrize("text", ["one line", "a\n\nb", "a\n ", "a\r\nb", "a\n\tb", "", "\n", "a\n\u2028b"])
+def test_a_text_that_has_no_such_lines_stays_on_its_line(text: str) -> None:
+    assert str(of_text(text)).count("\n") == 1
+    assert IRGraph.parse(str(of_text(text))) == of_text(text)
+
+
+@given(st.text('ab :#%\n\\"', max_size=12))
+def test_every_text_is_read_back(text: str) -> None:
+    assert IRGraph.parse(str(of_text(text))) == of_text(text)
+
+
+def test_a_text_that_is_missing_is_told() -> None:
+    expected = "expected the attribute 'body' of the node before: '    body:', and below its text, got"
+    text = str(of_text("x\ny"))
+    assert refusal(text.removesuffix("\n    body:\n      x\n      y")) == (
+        f"IRGraph.parse: line 2: {expected} 'the end of the line'"
+    )
+    assert refusal(text.replace("body:", "bodies:")) == f"IRGraph.parse: line 3: {expected} 'bodies:'"
+    assert refusal(text + "\n    body:").startswith("IRGraph.parse: line 6: expected a value (%)")
+
+
 SMALL = """graph "small"
   %0: float32[] input"""
 

@@ -11,6 +11,7 @@ import gc
 import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache, wraps
 from typing import Any, Protocol, TypeVar
 
 import llvmlite
@@ -35,7 +36,7 @@ from numba.core.typing.templates import (
 )
 from numba.np.unsafe.ndarray import to_fixed_tuple as fixed_tuple
 
-from .code_for import GPU
+from .code_for import GPU, target
 
 __all__ = [
     "COMPILING",
@@ -109,10 +110,18 @@ def formula(text: F) -> F:
 # ------------------------------------------------------------------ the machine compiled for
 
 
-def target() -> tuple[str, str, str]:
-    """Triple, name of the CPU and features for which numba compiles."""
-    found: tuple[str, str, str] = cpu_target.target_context.codegen().magic_tuple()
-    return found
+@cache
+def _codegen() -> JITCPUCodegen:
+    """What makes code for the level of this machine, beside numba's own, which makes it for this very CPU."""
+
+    class Leveled(JITCPUCodegen):
+        def _get_host_cpu_name(self) -> str:
+            return target()[1]
+
+        def _get_host_cpu_features(self) -> str:
+            return target()[2]
+
+    return Leveled("dgrr.exec")
 
 
 def assembly(text: str) -> str:
@@ -260,10 +269,33 @@ REPLACED: tuple[tuple[Any, str, Any], ...] = (
 )
 """What of numba is replaced while it compiles for us: the owner, the name, and what stands there."""
 
+_compiled_inside = dict[Any, Any]()
+"""What numba compiles of its own while it does: it says that code generators cannot share it."""
+
+
+@contextmanager
+def replaced(replacements: Sequence[tuple[Any, str, Any]]) -> Generator[None]:
+    """A block in which attributes are others: of the owner, by the name."""
+    theirs = [getattr(owner, name) for owner, name, _ in replacements]
+    try:
+        for owner, name, ours in replacements:
+            setattr(owner, name, ours)
+        yield
+    finally:
+        for (owner, name, _), their in zip(replacements, theirs, strict=True):
+            setattr(owner, name, their)
+
+
+def for_the_level() -> AbstractContextManager[None]:
+    """A block in which numba makes code for the level of this machine; `COMPILING` must be held."""
+    context = cpu_target.target_context
+    context.refresh()  # numba's runtime is made ready as ever: others enter it
+    return replaced([(context, "_internal_codegen", _codegen()), (context, "cached_internal_func", _compiled_inside)])
+
 
 @contextmanager
 def compiling() -> Generator[None]:
-    """A block in which numba compiles in half of the time, to the same bits.
+    """A block in which numba compiles for the level of this machine, in half of the time, to the same bits.
 
     Whenever it inlines a function it copies every block of it twice, and with each block the scope, which knows all
     variables of the function: for a kernel of many blocks a third of the time. The function is made anew for each
@@ -271,26 +303,19 @@ def compiling() -> Generator[None]:
     collecting garbage among them takes a twelfth of the time. And every function that a kernel calls is optimised and
     made machine code of as if it were called by itself: a third of what is left.
     """
-    with COMPILING:
-        cpu_target.target_context.refresh()  # numba's runtime is made ready as ever: others enter it
-        theirs = [getattr(owner, name) for owner, name, _ in REPLACED]
+    with COMPILING, for_the_level(), replaced(REPLACED):
         collects = gc.isenabled()
         gc.disable()
         try:
-            for owner, name, ours in REPLACED:
-                setattr(owner, name, ours)
             yield
         finally:
-            for (owner, name, _), their in zip(REPLACED, theirs, strict=True):
-                setattr(owner, name, their)
             if collects:
                 gc.enable()
 
 
 def entry_point(dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
     """What runs a dispatcher's code for some types without looking at what it is given."""
-    with compiling():
-        dispatcher.compile(arguments)
+    dispatcher.compile(arguments)
     return dispatcher.overloads[arguments].entry_point
 
 
@@ -313,19 +338,26 @@ class KernelCache(FunctionCache):
 
     def has(self, sig: Any) -> bool:
         """Whether there is machine code for a signature."""
-        return self._files.has(self._index_key(sig, cpu_target.target_context.codegen()))
+        return self._files.has(self._index_key(sig, _codegen()))
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
-        data = self._files.load(self._index_key(sig, target_context.codegen()))
+        data = self._files.load(self._index_key(sig, _codegen()))
         return None if data is None else CompileResult._rebuild(target_context, *data)
 
     def _save_overload(self, sig: Any, data: Any) -> None:
-        self._files.save(self._index_key(sig, data.codegen), data._reduce())
+        self._files.save(self._index_key(sig, _codegen()), data._reduce())
 
 
 def use_cache(compiled: Any, cache: KernelCache) -> None:
-    """Let a dispatcher or callback load and save its machine code."""
-    compiled._cache = cache
+    """Let a dispatcher or callback load and save its machine code, which is made for the level of this machine."""
+    compile_it = compiled.compile
+
+    @wraps(compile_it)
+    def compile_for_the_level(*arguments: Any) -> Any:
+        with compiling():
+            return compile_it(*arguments)
+
+    compiled._cache, compiled.compile = cache, compile_for_the_level
 
 
 def is_kept(compiled: Any, sig: Any) -> bool:

@@ -33,11 +33,11 @@ def test_a_model_is_compiled_ahead(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(STEP)
     ended = dgrr(tmp_path, "warm", "mine:make")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert any(path.name.startswith("mul-") for path in (tmp_path / "kernels").iterdir())
+    assert any(path.name.startswith("mul-") for path in (tmp_path / "kernels").rglob("*.nbc"))
     assert f"{tmp_path / 'kernels'}: " in ended.stdout
-    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "kernels").iterdir()}
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "kernels").rglob("*.nbc")}
     assert dgrr(tmp_path, "warm", "mine:make").returncode == 0
-    assert times.keys() == set((tmp_path / "kernels").iterdir())
+    assert times.keys() == set((tmp_path / "kernels").rglob("*.nbc"))
 
 
 def test_what_cannot_be_compiled_is_named(

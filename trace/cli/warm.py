@@ -3,6 +3,10 @@
 Every op with its derivative in float32, the optimizers, and captured steps of three small networks.
 """
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -58,6 +62,15 @@ def compiled(given: Sequence[Task]) -> list[dict[str, str]]:
         compile_side_by_side(told, "ops and networks")
         errors = [path.read_text() if path.exists() else _DIED for path in outcomes]
     return [{"task": task.name, "error": error} for task, error in zip(given, errors, strict=True) if error]
+
+
+def in_another_process(level: str, function: str | None) -> dict[str, Any]:
+    """What the command answers, with ``--json``, in a process that compiles for a level; empty if that process died."""
+    command = [sys.executable, "-m", "dgrr", "cache", "warm", *([function] if function else []), "--json"]
+    variables = {**os.environ, "NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""}
+    ended = subprocess.run(command, env=variables, stdout=subprocess.PIPE, text=True)
+    answer: dict[str, Any] = json.loads(ended.stdout or "{}")
+    return answer
 
 
 def _noted(task: Task, outcome: Path) -> None:

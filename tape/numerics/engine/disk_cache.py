@@ -35,6 +35,11 @@ def stamp_of(source: Path) -> str:
     return sha256(f"{VERSIONS} {'gpu' if GPU else 'cpu'} {sources_digest(source)}".encode()).hexdigest()
 
 
+def compiled_by(level: str) -> dict[str, str]:
+    """Of whom kernels for a level are, that they can be loaded beside others by the same."""
+    return {"level": level, "machine": target()[0], "compiler": VERSIONS}
+
+
 class _DigestNamedFiles:
     """Stands in for numba's index and numbered data files."""
 

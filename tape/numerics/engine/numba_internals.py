@@ -9,6 +9,7 @@ break with any new version of numba; so the versions allowed are those that the 
 import copy
 import gc
 import re
+import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, wraps
@@ -67,7 +68,7 @@ __all__ = [
     "use_cache",
 ]
 
-VERSIONS = f"{numba.__version__} {llvmlite.__version__}"
+VERSIONS = f"numba {numba.__version__}, llvmlite {llvmlite.__version__}, {sys.implementation.cache_tag}"
 """What compiles."""
 
 COMPILING: AbstractContextManager[Any] = global_compiler_lock

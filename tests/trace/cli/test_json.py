@@ -204,6 +204,8 @@ ANSWERS = [
     ("verify-step model_of_json:train", 1),
     ("cache", 0),
     ("cache show m:f", 1),
+    ("cache export kernels.tar", 0),
+    ("cache import there", 2),
     ("cache warm", 2),
     ("cache warm model_of_json:make", 0),
     ("dance", 1),

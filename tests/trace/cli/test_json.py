@@ -319,6 +319,7 @@ def _kept_from_it(command: str) -> bool:
         "recover there -o new",
         "export golden.dgrr --format safetensors --step 2 -o new",
         "audit golden.dgrr --model model_of_json:run",
+        "cache import there",
         "audit cut.dgrr --model model_of_json:run",
         "audit mine.dgrr --check there",
     )

@@ -173,7 +173,7 @@ def _facts(text: str = "", *, failed: Sequence[Mapping[str, str]] = (), **done: 
     counts = {"removed": 0, "exported": 0, "imported": 0, **done}
     return [
         Fact("folder", str(folder), text or "\n".join(lines)),
-        *untold(level=target()[1], **_size(files), levels=rows, failed=failed, **counts),
+        *untold(level=target()[1], **_size(files), levels=rows, **counts, failed=failed),
     ]
 
 

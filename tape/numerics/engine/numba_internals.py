@@ -20,13 +20,14 @@ import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils, inline_closurecall, ir as numba_ir
+from numba.core import cgutils, ir as numba_ir
 from numba.core.caching import FunctionCache, dumps
 from numba.core.ccallback import CFunc
 from numba.core.codegen import CPUCodeLibrary, JITCPUCodegen
 from numba.core.compiler import CompileResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
 from numba.core.typing.templates import (
     AbstractTemplate,
     AttributeTemplate,
@@ -35,7 +36,6 @@ from numba.core.typing.templates import (
     make_intrinsic_template,
     signature,
 )
-from numba.np.unsafe.ndarray import to_fixed_tuple as fixed_tuple
 
 from .code_for import GPU, target
 
@@ -55,7 +55,6 @@ __all__ = [
     "counted",
     "dumps",
     "entry_point",
-    "fixed_tuple",
     "formula",
     "infer_global",
     "ir",
@@ -263,12 +262,17 @@ def _set_env_of_what_is_entered(codegen: Any, name: str, env: Any) -> None:
         _set_env(codegen, name, env)
 
 
-REPLACED: tuple[tuple[Any, str, Any], ...] = (
-    (inline_closurecall, "copy", _CopyingLess),
-    (CPUCodeLibrary, "finalize", _finalize_what_is_entered),
-    (JITCPUCodegen, "set_env", _set_env_of_what_is_entered),
-)
-"""What of numba is replaced while it compiles for us: the owner, the name, and what stands there."""
+@cache
+def replacements() -> tuple[tuple[Any, str, Any], ...]:
+    """What of numba is replaced while it compiles for us: the owner, the name, and what stands there."""
+    from numba.core import inline_closurecall  # 0.05 s, where all that is needed may be kept
+
+    return (
+        (inline_closurecall, "copy", _CopyingLess),
+        (CPUCodeLibrary, "finalize", _finalize_what_is_entered),
+        (JITCPUCodegen, "set_env", _set_env_of_what_is_entered),
+    )
+
 
 _compiled_inside = dict[Any, Any]()
 """What numba compiles of its own while it does: it says that code generators cannot share it."""
@@ -287,11 +291,15 @@ def replaced(replacements: Sequence[tuple[Any, str, Any]]) -> Generator[None]:
             setattr(owner, name, their)
 
 
-def for_the_level() -> AbstractContextManager[None]:
-    """A block in which numba makes code for the level of this machine; `COMPILING` must be held."""
+@contextmanager
+def for_the_level() -> Generator[None]:
+    """A block in which numba compiles and loads for the level of this machine."""
     context = cpu_target.target_context
-    context.refresh()  # numba's runtime is made ready as ever: others enter it
-    return replaced([(context, "_internal_codegen", _codegen()), (context, "cached_internal_func", _compiled_inside)])
+    ours = [(context, "_internal_codegen", _codegen()), (context, "cached_internal_func", _compiled_inside)]
+    with COMPILING:
+        rtsys.initialize(context)  # numba's runtime is made ready as ever: others enter it
+        with replaced(ours):
+            yield
 
 
 @contextmanager
@@ -304,7 +312,7 @@ def compiling() -> Generator[None]:
     collecting garbage among them takes a twelfth of the time. And every function that a kernel calls is optimised and
     made machine code of as if it were called by itself: a third of what is left.
     """
-    with COMPILING, for_the_level(), replaced(REPLACED):
+    with for_the_level(), replaced(replacements()):
         collects = gc.isenabled()
         gc.disable()
         try:
@@ -341,6 +349,10 @@ class KernelCache(FunctionCache):
         """Whether there is machine code for a signature."""
         return self._files.has(self._index_key(sig, _codegen()))
 
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What is kept for a signature, or None. numba's own loads all that it knows first, scipy too: 0.3 s."""
+        return self._load_overload(sig, target_context)
+
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         data = self._files.load(self._index_key(sig, _codegen()))
         return None if data is None else CompileResult._rebuild(target_context, *data)
@@ -355,7 +367,8 @@ def use_cache(compiled: Any, cache: KernelCache) -> None:
 
     @wraps(compile_it)
     def compile_for_the_level(*arguments: Any) -> Any:
-        with compiling():
+        sig = arguments[0] if arguments else compiled._sig
+        with for_the_level() if cache.has(sig) else compiling():
             return compile_it(*arguments)
 
     compiled._cache, compiled.compile = cache, compile_for_the_level

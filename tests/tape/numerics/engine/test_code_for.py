@@ -88,3 +88,16 @@ def test_kernels_are_for_the_level() -> None:
     assert version._library.codegen.magic_tuple() == target()
     find_arrays(0, 0, 0, 0, 0, 0)  # compiled when Python first calls it
     assert codegen_of(find_arrays) == target()[1]
+
+
+def test_what_is_kept_is_loaded_without_what_numba_compiles_with() -> None:
+    """numba's registries take ten times as long to load as a kernel."""
+    program = """
+import sys
+from dgrr.tape import Tape, ops
+ops.relu(Tape().leaf([1.0]))
+print("numba.np.arraymath" in sys.modules, "numba.core.inline_closurecall" in sys.modules)
+"""
+    command = [sys.executable, "-c", program]
+    subprocess.run(command, check=True)
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "False False\n"

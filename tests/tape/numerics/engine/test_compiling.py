@@ -16,11 +16,10 @@ from numba.core.caching import NullCache
 
 from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.numerics.engine.numba_internals import (
-    COMPILING,
     NO_WRAPPERS,
-    REPLACED,
     compiling,
     for_the_level,
+    replacements,
 )
 
 
@@ -34,7 +33,7 @@ def code_of(name: str) -> str:
 
 @pytest.mark.parametrize("name", ["scale", "tanh", "sum_rows"])
 def test_the_code_is_the_same(name: str) -> None:
-    with COMPILING, for_the_level():
+    with for_the_level():
         expected = code_of(name)
     with compiling():
         assert inline_closurecall.copy is not copy
@@ -43,13 +42,13 @@ def test_the_code_is_the_same(name: str) -> None:
 
 def in_place() -> list[object]:
     """What stands now in numba where something is replaced."""
-    return [getattr(owner, name) for owner, name, _ in REPLACED]
+    return [getattr(owner, name) for owner, name, _ in replacements()]
 
 
 def test_numba_is_left_as_it_was() -> None:
     before = in_place()
     with compiling():
-        assert in_place() == [ours for *_, ours in REPLACED]
+        assert in_place() == [ours for *_, ours in replacements()]
     with pytest.raises(ZeroDivisionError), compiling():
         raise ZeroDivisionError
     assert in_place() == before and before[0] is copy

@@ -1,8 +1,10 @@
 """``dgrr cache warm``, ``export``, ``import``: what one machine has compiled is there when another first uses it."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -170,6 +172,23 @@ def test_a_process_that_dies_is_told(
     assert capsys.readouterr().err == (
         f"dgrr: the process that compiled for {levels()[0].name} ended before it was done\n"
     )
+
+
+@pytest.mark.long
+@pytest.mark.skipif(len(levels()) == 1 or sys.platform != "linux", reason="one level alone, or no forks")
+def test_ctrl_c_ends_all_that_compiles(tmp_path: Path) -> None:
+    """Sent to the command alone, as `kill` does, and not to the process that compiles, and those that it has forked."""
+    variables = os.environ | {"DGRR_CACHE_DIR": str(tmp_path), "DGRR_THREADS": "2"}
+    command = [sys.executable, "-m", "dgrr", "cache", "warm", "--level", "v2"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=variables, text=True, start_new_session=True, **pipes) as process:
+        while not list(tmp_path.rglob("*.nbc")):
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate()[0] == ""  # which also waits for all that hold the pipe
+        assert process.returncode == 130
+    listed = subprocess.run(["ps", "-o", "stat=", "-s", str(process.pid)], capture_output=True, text=True)
+    assert [state for state in listed.stdout.split() if state[0] != "Z"] == []  # zombies are nobody
 
 
 def test_a_step_goes_with_warm_alone(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ WINGS = tuple(wing for floor in FLOORS["."] for wing in floor)
 LATE_IMPORTS = {
     "runtime/captured/plans.py",
     "runtime/captured/replayed_step.py",
+    "tape/numerics/engine/numba_internals.py",
     "trace/cli/arguments.py",
     "trace/cli/formats.py",
     "trace/cli/loading.py",

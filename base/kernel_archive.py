@@ -59,7 +59,9 @@ def read(path: str) -> KernelArchive:
         with tarfile.open(fileobj=io.BytesIO(gzip.decompress(packed)), mode="r:") as archive:
             data = {member.name: _data(path, archive, member) for member in archive}
         contents = json.loads(data.pop(CONTENTS))
-        made_by, digests = dict(contents["made_by"]), dict(contents["files"])
+        made_by, digests = ({**contents[key]} for key in ("made_by", "files"))
+        if not all(isinstance(value, str) for value in made_by.values()):
+            raise TypeError(f"{made_by} as what compiled it")
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, KeyError, TypeError, ValueError) as error:
         raise KernelArchiveError(f"{path}: expected what `dgrr cache export` wrote, whole, got {error!r}") from None
     wrong = sorted(name for name in data.keys() | digests.keys() if _digest(data.get(name)) != digests.get(name))

@@ -79,6 +79,18 @@ def test_an_archive_that_is_cut_or_damaged_anywhere_is_refused_or_gives_what_was
     assert refused >= 2 * len(whole) - 32  # what gzip says of the name, of the time and of the system
 
 
+@pytest.mark.parametrize(
+    "contents", ["none", "[]", "{}", '{"made_by": {"level": 3}, "files": {}}', '{"made_by": 1, "files": {}}']
+)
+def test_contents_that_say_nothing_are_refused(contents: str) -> None:
+    with tarfile.open("other.tar", "w:gz") as archive:
+        member = tarfile.TarInfo(CONTENTS)
+        member.size = len(contents)
+        archive.addfile(member, io.BytesIO(contents.encode()))
+    with pytest.raises(KernelArchiveError, match=r"^other.tar: expected what `dgrr cache export` wrote, whole, got "):
+        read("other.tar")
+
+
 def archived(*members: tuple[tarfile.TarInfo, bytes], digests: dict[str, str] | None = None) -> str:
     """An archive of these members, as someone else would make it."""
     files = {member.name: sha256(data).hexdigest() for member, data in members} if digests is None else digests

@@ -36,7 +36,7 @@ def stamp_of(source: Path) -> str:
 
 
 def compiled_by(level: str) -> dict[str, str]:
-    """Of whom kernels for a level are, that they can be loaded beside others by the same."""
+    """What compiled kernels for a level: they can be loaded where it is the same."""
     return {"level": level, "machine": target()[0], "compiler": VERSIONS}
 
 

@@ -156,7 +156,7 @@ def _imported(path: str) -> Answer:
     return done(*_facts(text, imported=len(new)))
 
 
-def _facts(text: str = "", *, failed: Sequence[Mapping[str, str]] = (), **done: int) -> list[Fact]:
+def _facts(text: str = "", *, failed: Sequence[Mapping[str, str]] = (), **counted: int) -> list[Fact]:
     """Where the folder is and what it holds, in all and for each level, and how many files were removed or carried.
 
     ``text`` is said instead, of what was done.
@@ -170,7 +170,7 @@ def _facts(text: str = "", *, failed: Sequence[Mapping[str, str]] = (), **done: 
             levels.setdefault(path.relative_to(folder).parts[0], []).append(path)
     lines = [f"{folder}: {_described(files)}", *(f"  {level}: {_described(paths)}" for level, paths in levels.items())]
     rows = [{"level": level, **_size(paths)} for level, paths in levels.items()]
-    counts = {"removed": 0, "exported": 0, "imported": 0, **done}
+    counts = {"removed": 0, "exported": 0, "imported": 0, **counted}
     return [
         Fact("folder", str(folder), text or "\n".join(lines)),
         *untold(level=target()[1], **_size(files), levels=rows, **counts, failed=failed),

@@ -20,7 +20,7 @@ class DgrrError(Exception):
 
 
 class DomainError(DgrrError, ValueError):
-    """A value outside those that are taken: of an attribute, of an argument, in a text or a file."""
+    """A value that is not allowed: of an attribute, of an argument, in a text or a file."""
 
 
 class DTypeError(DgrrError, TypeError):

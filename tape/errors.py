@@ -30,4 +30,4 @@ class SingularMatrixError(DgrrError, ArithmeticError):
 
 
 class GradientError(DgrrError, RuntimeError):
-    """A backward pass that cannot be: a wrong seed, a wrong contribution, nothing to differentiate."""
+    """A backward pass that is impossible: a wrong seed, a wrong contribution, nothing to differentiate."""

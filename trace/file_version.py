@@ -15,7 +15,7 @@ PREFIX_SIZE = 8  # magic, u16 version, and two bytes that belong to the version
 
 
 class TraceFileError(DgrrError):
-    """What keeps a command from its answer; `exit` is the code that it ends with instead."""
+    """A command cannot give its answer; `exit` is the exit code that it ends with."""
 
     def __init__(self, message: str, exit: Exit = Exit.IO) -> None:
         super().__init__(message)

@@ -25,7 +25,7 @@ COMMIT_EVERY = 1024
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """What is kept of a run, and where. A bare path in its place is ``Keep(path)``.
+    """What to record of a run, and where. A bare path means ``Keep(path)``.
 
     Args:
         path: final name of the trace.

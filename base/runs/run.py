@@ -26,7 +26,7 @@ class RuleGroup(NamedTuple):
 
 
 class Parent(NamedTuple):
-    """The trace that a run goes on from: its last file chain digest, and how many of its steps lie before the run."""
+    """The trace that a run continues: its last file chain digest, and how many of its steps come before the run."""
 
     root: bytes
     steps: int
@@ -34,7 +34,7 @@ class Parent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """What is trained: what a recorder is told before the first step, or where it goes on.
+    """What is trained: a recorder gets it before the first step, or when it resumes.
 
     Of a step of this library `CapturedStep.as_run` makes it.
 

@@ -17,7 +17,7 @@ from .reads import Reads
 
 
 class CaptureError(DgrrError, RuntimeError):
-    """A loss function that does another thing when it is called again: no captured step can stand for it."""
+    """A loss function that behaves differently when it is called again: no captured step can replace it."""
 
 
 CURE = (

@@ -78,7 +78,7 @@ def global_norm(grads: Arrays) -> float:
 
 
 def clip_by_value(grads: Arrays, limit: float) -> dict[str, Array]:
-    """Hold every element between ``-limit`` and ``limit``; NaN stays NaN.
+    """Clip every element to ``[-limit, limit]``; NaN stays NaN.
 
     Source: torch.nn.utils.clip_grad_value_.
     Shapes: gradients of any shape, which they keep.

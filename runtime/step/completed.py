@@ -41,7 +41,7 @@ class LaunchRecorder(Protocol):
 
 
 def completed(step: TrainingStep, number: int, batch: Any, tape: StepTape | None = None) -> CompletedStep:
-    """What a recorder is told of the step just done: views that are valid until the next one.
+    """What a recorder gets about the step just done: views that are valid until the next one.
 
     ``number`` counts steps from 0; ``tape`` is what ``step.tape(batch)`` gave before, where the recorder wants it. The
     batch of an accumulated step is recorded as all its arrays in their order. All ranks of a step call it, and rank 0

@@ -55,7 +55,7 @@ def joined(members: Sequence[Arrays]) -> dict[str, Array]:
 
 
 def parted(arrays: Arrays, member: int) -> dict[str, Array]:
-    """What belongs to one member of what `joined` made, under the names that it has alone.
+    """One member of what `joined` made, under the names that it has alone.
 
     Raises DomainError for a member that is not there.
 

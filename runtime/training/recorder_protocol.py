@@ -57,7 +57,7 @@ class ValidationRecorder(Protocol):
 
 @runtime_checkable
 class RecorderFactory(Protocol):
-    """Makes the recorder of a run when its first step is about to be done."""
+    """Makes the recorder of a run just before its first step."""
 
     def open_recorder(self, run: Run) -> Recorder:
         """A recorder that begins with the run."""

@@ -15,7 +15,7 @@ Hook = Callable[[Any], Any]
 
 
 class HookHandle(Unique):
-    """What takes a hook away again."""
+    """Removes a hook."""
 
     instead = "add the hook to the other tape: tape.hook(x, function)"
 

@@ -18,7 +18,7 @@ from .node import Node
 
 @dataclass(frozen=True)
 class NodeInfo:
-    """What a report says of a node: ``inputs`` are the shapes of what its op was given."""
+    """What a report says about a node; ``inputs`` are the shapes of its op's inputs."""
 
     id: int
     op: str

@@ -61,7 +61,7 @@ def compare_tapes(a: Iterable[Node], b: Iterable[Node]) -> NodeDifference | None
 
 
 def compare_grads(a: DenseGrads[Any], b: DenseGrads[Any]) -> NodeDifference | None:
-    """The first gradient on the way back, so that of the highest id, that differs; None if all are equal to the bit.
+    """The first gradient in backward order, highest id first, that differs; None if all are equal to the bit.
 
     A node that is made differently comes before that. Every NaN is the same value; -0 and +0 are two.
     """

@@ -103,7 +103,7 @@ class PlaceInSequence(NamedTuple):
 
 
 class Context:
-    """What a step hands to a model: ``loss_fn(p, batch, ctx)``, and from there ``model(p, x, ctx)``.
+    """What a step passes to a model: ``loss_fn(p, batch, ctx)``, and from there ``model(p, x, ctx)``.
 
     ``ctx.training`` tells training from evaluation, ``ctx.step`` counts steps, ``ctx.random`` draws, ``ctx.state``
     maps names to the Vars of what is neither parameter nor input, such as running statistics. A layer that changes

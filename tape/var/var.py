@@ -46,7 +46,7 @@ class Removable(Protocol):
 
 
 class SomeVar(Handle[D]):
-    """A Var that has a shape which the type checker does not know: `expect` opens it, `gradual` trusts it.
+    """A Var whose shape the type checker does not know: `expect` checks it, `gradual` leaves it to the run time.
 
     Every `Var` is one, so nothing is made or copied; it is what ``tape.var(id)`` is declared to give.
 

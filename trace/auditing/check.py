@@ -11,7 +11,7 @@ from .subject import audited_trace
 
 
 def check_certificate(certificate: FilePath, path: FilePath) -> Audit:
-    """The audit that a certificate tells of, if it is one of this trace and true to itself; no step is computed again.
+    """The audit of a certificate, after checking it against itself and its trace; no step is computed again.
 
     The trace is validated. The certificate must name its digests; its sample must be what they and the nonce give,
     and all that it claims must follow. Who doubts the results repeats the audit, with the `nonce` of the answer.

@@ -37,7 +37,7 @@ _MAY_BE_NULL = ("text", "step", "tensor")
 
 
 class CertificateError(DgrrError):
-    """A certificate cannot be read, or says what cannot be."""
+    """A certificate cannot be read, or contradicts itself."""
 
     def __init__(self, path: str, text: str, verdict: Verdict = Verdict.CORRUPT) -> None:
         super().__init__(f"{path}: {text}")

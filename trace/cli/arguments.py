@@ -90,7 +90,7 @@ class Parser(argparse.ArgumentParser):
 
     def mode(self) -> None:
         """How steps are done again."""
-        mode = "how steps are done again: captured, where they are many (replay, default), or all of them op by op"
+        mode = "how to compute steps again: captured if there are many (replay, default), or all op by op (eager)"
         self.add_argument("--mode", choices=("replay", "eager"), help=mode)
 
     def edits(self, when: str) -> None:

@@ -29,7 +29,7 @@ def bisect_with_model(
     mode: RunMode = "replay",
     rules: Rules = (),
 ) -> Comparison:
-    """Find a step of a recorded run that the model as it is now computes otherwise, to the bit, in few computed steps.
+    """Find a step of a recorded run that the current model computes differently, to the bit, in few computed steps.
 
     The keyframes of a trace cut its run into P parts. Each begins at a recorded state, so it is computed without those
     before it, up to its first step that differs. The first part is computed, then the last, the one in the middle, the

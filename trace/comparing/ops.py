@@ -21,7 +21,7 @@ _WIDER = 2000
 
 @dataclass(frozen=True, slots=True)
 class OpDifference(Plain):
-    """The first op that differs, in order of execution: first all values, then the gradients on the way back.
+    """The first op that differs, in order of execution: first all values, then the gradients in backward order.
 
     Args:
         what: "value": its inputs agree and its value differs; "grad": what arrives at it agrees and the gradient it

@@ -32,7 +32,7 @@ def diff_with_model(
     rules: Rules = (),
     policy: PolicyLike = "bitwise",
 ) -> Comparison:
-    """Train a recorded run anew with the model as it is now, and compare the two.
+    """Train a recorded run anew with the current model, and compare the two.
 
     The run is computed from its beginning, by the recorded rule and hyperparameters; where no bit may differ it ends
     with the first step that does. In the answer `a` is the trace and `b` the run computed now. `b` is told

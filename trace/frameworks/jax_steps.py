@@ -31,7 +31,7 @@ def record_jax(
     record: Mode | None = None,
     seed: int = 0,
 ) -> "JaxRun":
-    """Record a JAX program: it hands over params, gradients and loss after every step, outside of ``jax.jit``.
+    """Record a JAX program, which passes params, gradients and loss after every step, outside of ``jax.jit``.
 
     Tensors have the names of their paths in the pytrees, such as ``dense.0.w``.
 

@@ -39,7 +39,7 @@ from .replay_state import Rules, UnknownRuleError, by_name, recorded_groups
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Continuation(ShownAsPanel):
-    """A run that went on from a past step: what it computed, and where it was recorded."""
+    """A run continued from a past step: what it computed, and where it was recorded."""
 
     trace: str | None
     """The path of its trace, whose step 0 is step `first` of the run."""

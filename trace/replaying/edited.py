@@ -21,7 +21,7 @@ Nodes = Mapping[tuple[int, int], Array]
 
 @dataclass(frozen=True)
 class Edits:
-    """What a run that goes on from a past step changes in this step; arrays have the shapes of what they replace.
+    """Changes to the past step that a run continues from; arrays have the shapes of what they replace.
 
     Dtypes are converted to those that stand there. What a node gives is replaced as if its op had given it: what is
     computed from it, and its derivatives, are of the new value. Gradients are replaced as the optimizer gets them, in

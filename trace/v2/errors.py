@@ -6,7 +6,7 @@ from .verdict import Verdict
 
 
 class InvalidTraceError(TraceFileError):
-    """A trace cannot be read as asked. `verdict` is the word for it, `offset` where in the file (or None)."""
+    """A trace cannot be read as asked. `verdict` says why, `offset` where in the file (or None)."""
 
     def __init__(self, verdict: Verdict, text: str, offset: int | None = None) -> None:
         at = "" if offset is None else f" (at byte {offset})"
@@ -47,8 +47,8 @@ class NonFiniteStepError(NonFiniteError):
 
 
 class UnsealedTraceWarning(UserWarning):
-    """A trace that was never sealed is being read: its run died, was stopped, or still goes on."""
+    """A trace that was never sealed is being read: its run died, was stopped, or is still running."""
 
 
 class RepeatedStepWarning(UserWarning):
-    """A resumed run computes a step otherwise than it was computed, and recorded, before."""
+    """A resumed run computes a step differently from what was recorded before."""

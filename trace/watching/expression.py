@@ -43,7 +43,7 @@ _PARTS = "names, numbers, + - * /, comparisons, and, or, not, and calls of funct
 
 
 class ConditionError(DomainError):
-    """A condition or an edit that says nothing: its text is none, or a name in it is nothing of the run."""
+    """A condition or an edit that cannot be read, or that names nothing in the run."""
 
 
 class Reference(NamedTuple):

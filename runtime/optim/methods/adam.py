@@ -163,7 +163,7 @@ class Adam(PointRule, law=(adam, adam_uphill, adam_amsgrad)):
 
 @dataclass(frozen=True, repr=False)
 class AdamW(Adam, law=(adamw, adamw_uphill, adamw_amsgrad)):
-    """Adam with decoupled weight decay; ``amsgrad`` and ``maximize`` as there, recorded as ``adamw@2``.
+    """Adam with decoupled weight decay; ``amsgrad`` and ``maximize`` as in `Adam`, recorded as ``adamw@2``.
 
     As `Adam`, but the gradient is left as it is and the parameter shrinks::
 

@@ -8,7 +8,7 @@ from ..trainer import Trainer
 
 
 class Callback:
-    """Told of a fit as it goes on. Derive from it and write the methods that are needed.
+    """Called at the events of a fit. Derive from it and override the methods that you need.
 
     The moments, in their order: ``on_begin``; for every step ``on_step``, and ``on_validation`` where one is due;
     for every epoch ``on_validation``, where one is due, and ``on_epoch``; ``on_end``. Several callbacks are told of a

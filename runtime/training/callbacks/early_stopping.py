@@ -9,7 +9,7 @@ from .monitor import Monitor
 
 
 class EarlyStopping(Monitor):
-    """Ends a fit once a figure has not become better for a number of measurements.
+    """Ends a fit once a figure has not improved for a number of measurements.
 
     Its counts are in checkpoints: a fit that goes on from one ends where the whole one would have. A new fit of the
     same trainer starts afresh.

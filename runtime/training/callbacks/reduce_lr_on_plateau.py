@@ -15,7 +15,7 @@ WITHIN_1 = "a number from 0 to below 1"
 
 
 class ReduceLROnPlateau(Monitor):
-    """Multiplies the learning rate by a factor where a figure was no better in more than ``patience`` measurements.
+    """Multiplies the learning rate by a factor when a figure has not improved in more than ``patience`` measurements.
 
     Its rate ``lr`` stands where a rule takes one, ``Adam(plateau.lr)``, and itself among the callbacks. A trace records
     the rate of each step, so it is replayed without the measurements; counts and rate are in checkpoints. A new fit of

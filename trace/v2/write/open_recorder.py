@@ -77,7 +77,7 @@ def _state_every(keep: Keep, run: Run, schema: Schema) -> int:
 
 
 def resume_recorder(keep: Keep | FilePath, run: Run, *, steps: int) -> TraceRecorder:
-    """Go on with the trace of a run: `PATH.partial`, cut after its first `steps` steps, or a copy of a finished `PATH`.
+    """Continue the trace of a run: `PATH.partial`, cut after its first `steps` steps, or a copy of a finished `PATH`.
 
     A finished trace of `steps` steps stays as it is until the longer one is sealed and replaces it.
 

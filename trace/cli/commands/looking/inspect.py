@@ -7,7 +7,7 @@ from ...arguments import Parser
 from ...formats import format_of
 
 HELP = """
-Show all that is recorded of a trace or of a step.
+Show everything that is recorded of a trace or a step.
 
 examples:
   dgrr inspect run.dgrr             seed, optimizer, tensors, events

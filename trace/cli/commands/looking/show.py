@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ....watching.expression import What
 
 HELP = """
-Show a run on one screen: its loss, its worst gradients, its speed, its verdict. Of several show a table.
+Show a run on one screen: its loss, its worst gradients, its speed, its verdict; several runs as a table.
 
 examples:
   dgrr show run.dgrr             also of a run that is not finished
@@ -26,9 +26,9 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    traces = "the trace, finished or not; of several a line each"
+    traces = "the trace, finished or not; several traces get a line each"
     parser.add_argument("paths", type=path, nargs="+", metavar="PATH", help=traces)
-    follow = "show what comes of a run while it is recorded, until it ends"
+    follow = "follow a run while it is recorded, until it ends"
     parser.add_argument("-f", "--follow", action="store_true", help=follow)
     tensor = "show a picture of this tensor: a cell for each element, coloured by its sign and size"
     parser.add_argument("--tensor", metavar="NAME", help=tensor)

@@ -19,7 +19,7 @@ examples:
 def add_arguments(parser: Parser) -> None:
     sources = "the trace, or the halves of one: other copies, and tails PATH.torn; they are only read"
     parser.add_argument("paths", type=path, nargs="+", metavar="PATH", help=sources)
-    out = "write what is whole to this new trace; steps behind damage to NEW.1, NEW.2 and so on"
+    out = "write what is whole to this new trace; steps after damage to NEW.1, NEW.2 and so on"
     parser.new_file(out, required=True)
 
 

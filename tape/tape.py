@@ -391,7 +391,7 @@ class Tape(Inspection, Generic[D]):
         accept: Callable[[Any], Any] = self._as_var if create_graph else _as_tensor
         hooked = partial(self._hooks.run, accept=accept) if self._hooks else None
         cotangents = [g if g is None else accept(g) for g in cotangents]
-        sweep(self._nodes, cotangents, start, lift, hooked, self._check, live)
+        sweep(self._nodes, cotangents, start, lift, hooked, self._check, live, plain=not create_graph)
         return DenseGrads(self._nodes, cotangents, self.node)
 
     def hook(self, key: AnyVar | int | str, function: Hook) -> HookHandle:

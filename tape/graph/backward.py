@@ -8,6 +8,7 @@ contributions.
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
@@ -49,9 +50,11 @@ def sweep(
     hooked: Hooked | None = None,
     check: bool = False,
     live: Live = None,
+    plain: bool = False,
 ) -> None:
     """Push the cotangents of nodes ``start``, ``start - 1``, … 0 to their parents, in place.
 
+    ``plain`` says that ``lift`` gives the nodes' own tensors, which every node has at hand.
     With ``live`` nothing flows to other nodes than these, and the VJPs that would make it flow there are not run.
     Raises GradientError if an op's VJP returns a contribution of the wrong shape or a hook something that does
     not fit; with ``check`` NonFiniteError for a contribution that is infinite or NaN.
@@ -76,7 +79,8 @@ def sweep(
             continue
         if not node.requires_grad or node.op is None:
             continue
-        for parent, contribution in node.pull(g, lifted(node, lift), lift(id), live):
+        inputs, output = (node.inputs, node.value) if plain else (lifted(node, lift), lift(id))
+        for parent, contribution in node.pull(g, inputs, output, live):
             if check:
                 require_finite_contribution(node, nodes[parent], contribution)
             known = cotangents[parent]
@@ -111,8 +115,14 @@ def seed_of(call: str, value: AnyTensor, seed: Any) -> Any:
                 f"{call}: argument 'out': expected a scalar, got shape {value.sizes}; "
                 "reduce it first, or give seed= with that shape"
             )
-        return AnyTensor(np.ones((), value.dtype))
+        return _one(value.dtype)
     return cotangent(call, "seed", value, seed)
+
+
+@cache
+def _one(dtype: np.dtype[Any]) -> AnyTensor:
+    """What a backward pass from a scalar begins with."""
+    return AnyTensor(np.ones((), dtype))
 
 
 def cotangent(call: str, argument: str, value: AnyTensor, given: Any) -> Any:

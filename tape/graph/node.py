@@ -57,9 +57,10 @@ class Node(Unique):
         scope: str,
         place: CodePosition | None,
     ) -> None:
-        self.id, self.op, self.attrs, self.value = id, op, attrs, value
-        self.parents, self.inputs, self.needs = parents, inputs, needs
-        self.requires_grad, self.name, self.scope, self.place = requires_grad, name, scope, place
+        self.id, self.op, self.attrs = id, op, attrs  # of more than three at once Python would make a tuple
+        self.value, self.parents, self.inputs = value, parents, inputs
+        self.needs, self.requires_grad = needs, requires_grad
+        self.name, self.scope, self.place = name, scope, place
 
     def __repr__(self) -> str:
         return f"<{self.title}: {self.value.dtype} {self.value.sizes}>"
@@ -100,8 +101,10 @@ class Node(Unique):
         """
         if self.op is None:
             return []
-        positions = [i for i, x in enumerate(self.inputs) if x is not None]
-        ids = dict(zip(positions, self.parents, strict=True))
+        ids: Sequence[int] = self.parents
+        if None in self.inputs:
+            every = iter(ids)
+            ids = [-1 if x is None else next(every) for x in self.inputs]
         needs = self.needs if live is None else [need and ids[i] in live for i, need in enumerate(self.needs)]
         pulled = self.op.pull(g, inputs, output, self.attrs, needs)
         for i, contribution in pulled:
@@ -110,7 +113,9 @@ class Node(Unique):
 
     def _check(self, position: int, parent: int, contribution: Any) -> None:
         value = self.inputs[position]
-        if value is None or (shape_of(contribution) == value.sizes and contribution.dtype == value.dtype):
+        if value is None or (contribution.__class__ is AnyTensor and contribution.spec is value.spec):
+            return
+        if shape_of(contribution) == value.sizes and contribution.dtype == value.dtype:  # a Var, when recorded
             return
         raise GradientError(
             f"backward of node {self.id} ({self.op_name}): its VJP for parent {parent} must return "

@@ -9,7 +9,7 @@ from ..errors import ShapeError, TapeError
 from ..record.kinds import MISFIT, Kind, integer, shown
 from ..values.tensor import AnyTensor
 from ..values.unique import Unique
-from ..var.var import SomeVar
+from ..var.var import SomeVar, Var
 from .backward import named
 from .node import Node
 
@@ -60,6 +60,9 @@ class Nodes(Unique):
 
     def value(self, key: SomeVar[Any] | int | str) -> AnyTensor:
         """The value of a node. Raises TapeError if this tape has no such node."""
+        if isinstance(key, Var) and key.tape is self and key.generation == self.generation:
+            value: AnyTensor = self._nodes[key.id].value
+            return value
         return self.node(key).value
 
     def require_value(self, key: SomeVar[Any] | int | str, shape: tuple[int, ...]) -> AnyTensor:

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
+from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 from ..errors import DTypeError, ShapeError
@@ -29,6 +30,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PREPARED_KEPT = 4096
 """Signatures (shapes, dtypes, attributes) whose lowering an op keeps; the oldest are dropped first."""
+
+TENSORS = frozenset({AnyTensor, type(None)})
+"""What ops compute with."""
+
+SPEC, ARRAY = attrgetter("spec"), attrgetter("array")
 
 MOST_ELEMENTS = (1 << 60) - 1
 """Of eight bytes each, as many as memory has addresses for."""
@@ -165,16 +171,17 @@ class Op:
 
     def tensors(self, inputs: Sequence[Any]) -> Sequence[AnyTensor | None]:
         """Every input as a tensor; see `tensors_of`."""
-        if all([x.__class__ is AnyTensor or x is None for x in inputs]):  # noqa: C419  (a generator takes longer)
+        if TENSORS.issuperset(map(type, inputs)):
             return inputs
         return tensors_of(self.signature, inputs)
 
     def compute(self, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
         """The value of the op on tensors. What is decided by their specs is kept, so that it is decided once."""
-        specs = tuple([None if v is None else v.spec for v in values])
-        key = (specs, attrs.key if isinstance(attrs, Attributes) else Attributes(attrs).key)
+        given = values if None not in values else [v for v in values if v is not None]
+        specs = tuple(map(SPEC, given)) if given is values else tuple([None if v is None else v.spec for v in values])
+        key = (specs, attrs.key if attrs.__class__ is Attributes else Attributes(attrs).key)
         run, spec = self.prepared.get(key) or self._prepare(key, specs, attrs)
-        return AnyTensor(run(*[v.array for v in values if v is not None]), spec)
+        return AnyTensor(run(*map(ARRAY, given)), spec)
 
     def infer_spec(self, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> Spec:
         """Shape and dtype of the result. Raises ShapeError, DTypeError or DomainError."""
@@ -237,7 +244,7 @@ class Op:
         self, g: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any], needs: Sequence[bool]
     ) -> list[tuple[int, Any]]:
         """The cotangents of the inputs that need one and have one, as (position, cotangent), given the output's."""
-        rules = cast(Sequence[Any], self.vjp)
+        rules: Sequence[Any] = self.vjp
         wanted = enumerate(zip(needs, self.smooth, strict=True))
         return [(i, rules[i](g, inputs, output, attrs)) for i, (need, smooth) in wanted if need and smooth]
 

@@ -43,7 +43,7 @@ class Shape(Generic[*S], tuple[int, ...]):
     def __new__(cls, sizes: Iterable[int] = ()) -> "Shape[*S]":
         """A shape of the given sizes."""
         shape = super().__new__(cls, sizes)
-        if any(size < 0 for size in shape):
+        if min(shape, default=0) < 0:
             raise ShapeError(f"Shape: expected sizes of at least 0, got {tuple(shape)}")
         return shape
 

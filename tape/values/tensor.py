@@ -29,6 +29,9 @@ INT64 = 1 << 63
 NUMBERS_KEPT = 1024
 """Numbers beside tensors that are kept, converted."""
 
+_shape = lru_cache(NUMBERS_KEPT)(Shape[*tuple[Any, ...]])
+"""The shape of sizes, which is asked for in every derivative."""
+
 
 class AnyTensor:
     """A value whose shape is known at run time: a read-only array, contiguous or a strided view.
@@ -80,7 +83,7 @@ class AnyTensor:
     @property
     def shape(self) -> Shape[*tuple[Any, ...]]:
         """Its sizes."""
-        return Shape(self.sizes)
+        return _shape(self.spec.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -17,6 +17,9 @@ from .op_table import OPS
 
 def shape_of(x: Any) -> Sizes:
     """The sizes of a Var, a tensor or an array as a plain tuple."""
+    if x.__class__ is AnyTensor:
+        sizes: Sizes = x.spec.shape
+        return sizes
     value = x.value if isinstance(x, Handle) else x
     return value.sizes if isinstance(value, AnyTensor) else tuple(value.shape)
 

@@ -24,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 from networks import NETWORKS, Network
 from numba import njit
-from numba.core.registry import cpu_target
 
 import dgrr.tape.nn  # noqa: F401  (its ops belong to the table)
 from dgrr.runtime import CapturedStep, EagerStep, capture
@@ -50,6 +49,8 @@ from dgrr.runtime.optim import (
 from dgrr.runtime.step.state_digest import state_digest
 from dgrr.tape import NUMERICS, AnyTensor, Tape, f32, ops
 from dgrr.tape.numerics.engine import launch, threads
+from dgrr.tape.numerics.engine.code_for import target
+from dgrr.tape.numerics.engine.numba_internals import compiling
 from dgrr.tape.numerics.math.random import permutation, uniform
 from dgrr.tape.numerics.simd.operations import fma
 from dgrr.tape.ops import OPS
@@ -340,10 +341,11 @@ def captured_bits(share: int | None = None) -> dict[str, str]:
 def environment() -> dict[str, Any]:
     """What the digests must not depend on, as found, not as asked for."""
     fused = njit(lambda x: fma(x, x, x))
-    fused(1.0)
+    with compiling():
+        fused(1.0)
     numpy: Any = np.show_config(mode="dicts")
     return {
-        "cpu": cpu_target.target_context.codegen().magic_tuple()[1],
+        "cpu": target()[1],
         "hardware fma": any("vfmadd" in text for text in fused.inspect_asm().values()),
         "numpy features": numpy["SIMD Extensions"].get("found", []),
         "threads": threads.THREADS.count,

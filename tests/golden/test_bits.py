@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
 
+from dgrr.tape.numerics.engine.code_for import host_level
 from dgrr.tape.ops import OPS
 
 SCRIPT = Path(__file__).with_name("bits.py")
@@ -67,9 +67,9 @@ class Case:
 
 
 X86 = {  # the first two have neither AVX nor FMA
-    "generic": Case(2, True, "generic", False, {"OPENBLAS_CORETYPE": "Prescott"}, plain_numpy=True, share=0),
-    "nehalem": Case(1, True, "nehalem", False, {"OPENBLAS_CORETYPE": "Nehalem"}, twin="generic"),
-    "haswell": Case(7, True, "haswell", True, {"OPENBLAS_CORETYPE": "Haswell"}, share=3),
+    "x86-64": Case(2, True, "x86-64", False, {"OPENBLAS_CORETYPE": "Prescott"}, plain_numpy=True, share=0),
+    "x86-64-v2": Case(1, True, "x86-64-v2", False, {"OPENBLAS_CORETYPE": "Nehalem"}, twin="x86-64"),
+    "x86-64-v3": Case(7, True, "x86-64-v3", True, {"OPENBLAS_CORETYPE": "Haswell"}, share=3),
 }
 ARM = {
     "generic": Case(2, True, "generic", True, {"OPENBLAS_CORETYPE": "ARMV8"}, plain_numpy=True, share=0),
@@ -160,7 +160,7 @@ def test_the_environment_is_the_one_asked_for(name: str, whole: bool) -> None:
     case, found = CASES[name], run(name, whole)["environment"]
     assert found["threads"] == case.threads or case.threads is None
     assert found["worker threads"] is (case.threads != 1)
-    assert found["cpu"] == (case.cpu or get_host_cpu_name())
+    assert found["cpu"] == (case.cpu or host_level().name)
     assert found["hardware fma"] is case.fma or case.fma is None
     assert found["numpy features"] == ([] if case.plain_numpy else PLAIN_NUMPY.split())
 

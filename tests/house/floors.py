@@ -12,6 +12,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["arrays", "computing", "crc32", "errors", "interruption", "kernel_cache", "packages", "printed"],
         ["suggest", "system"],
         ["atomic_file", "diagnosis", "pytorch_names", "runs", "ulp"],
+        ["kernel_archive"],
     ],
     "screen": [
         ["showing"],

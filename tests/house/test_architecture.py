@@ -18,6 +18,7 @@ WINGS = tuple(wing for floor in FLOORS["."] for wing in floor)
 LATE_IMPORTS = {
     "runtime/captured/buffers.py",
     "runtime/captured/replayed_step.py",
+    "tape/numerics/engine/numba_internals.py",
     "trace/cli/arguments.py",
     "trace/cli/formats.py",
     "trace/cli/loading.py",
@@ -38,7 +39,7 @@ OF_FORMATS = ("trace/v1/", "trace/v2/")
 NUMBA = re.compile(r"tape/numerics/|tape/ops/\w+/kernels(/|\.py)|runtime/optim/(kernels|laws/known)\.py|trace/v1/")
 """Where numba may be imported."""
 
-INTERNALS = ("tape/numerics/engine/numba_internals.py", "tape/numerics/interrupts.py")
+INTERNALS = tuple(f"tape/numerics/{name}.py" for name in ("engine/code_for", "engine/numba_internals", "interrupts"))
 """Where alone numba's internals and llvmlite may be imported."""
 PUBLIC = re.compile(r"numba(\.extending|\.types)?(\.[A-Za-z]\w*)?")
 """What numba promises to keep."""

@@ -3,7 +3,13 @@
 Every op with its derivative in float32, the optimizers, and captured steps of three small networks.
 """
 
+import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -43,6 +49,9 @@ NETWORKS: dict[str, tuple[nn.Layer, tuple[int, ...]]] = {
 
 RULES: tuple[Rule, ...] = (SGD(0.1), SGD(0.1, momentum=0.9), Adam(), AdamW())
 
+PATIENCE = 2.0
+"""Seconds in which another process may end by the Ctrl-C that it got itself, before it gets ours."""
+
 _DIED = "its process ended before it was compiled"
 
 
@@ -58,6 +67,26 @@ def compiled(given: Sequence[Task]) -> list[dict[str, str]]:
         compile_side_by_side(told, "ops and networks")
         errors = [path.read_text() if path.exists() else _DIED for path in outcomes]
     return [{"task": task.name, "error": error} for task, error in zip(given, errors, strict=True) if error]
+
+
+def in_another_process(level: str, function: str | None) -> dict[str, Any]:
+    """What the command answers, with ``--json``, in a process that compiles for a level; empty if that process died.
+
+    Ctrl-C in a terminal reaches that process, too. It has time to end those that compile for it.
+    """
+    command = [sys.executable, "-m", "dgrr", "cache", "warm", *([function] if function else []), "--json"]
+    variables = {**os.environ, "NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""}
+    with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            answer: dict[str, Any] = json.loads(process.communicate()[0] or "{}")
+        except KeyboardInterrupt:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(PATIENCE)
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                process.wait()
+            raise
+    return answer
 
 
 def _noted(task: Task, outcome: Path) -> None:

@@ -1,13 +1,89 @@
-"""For which machine this process writes code: its own CPU, or GPUs, on which every thread runs one part of a kernel.
+"""For which machine this process writes code: CPUs of a level, or GPUs, where every thread runs one part of a kernel.
 
 A kernel's text is the same for both. Where the shape of a loop suits one of them alone, it is chosen here, once, before
 anything is compiled; code for GPUs is written by processes of its own.
+
+A level is a set of instructions, so that what one machine compiles serves every other that has them. The levels of
+x86-64 are those of its psABI (section 3.1.1); elsewhere there is one, ``generic``: armv8-a on ARM. ``NUMBA_CPU_NAME``
+names another, or any CPU that LLVM knows.
 """
 
+# llvmlite carries no types.
+# pyright: basic, reportAttributeAccessIssue=false
 import os
+from collections.abc import Set
+from functools import cache
+from typing import Any, NamedTuple
+
+import llvmlite.binding as llvm
+from numba import config
 
 VARIABLE = "DGRR_CODE_FOR"
-"""The environment variable that such a process is started with."""
+"""The environment variable that a process which writes code for GPUs is started with."""
 
 GPU = os.environ.get(VARIABLE) == "gpu"
 """Whether the code is for GPUs."""
+
+
+class Level(NamedTuple):
+    """A level: what LLVM calls it, which instructions it has beyond the level below, and how code for it is tuned."""
+
+    name: str
+    needs: str
+    tuning: str = ""
+
+
+LEVELS = (
+    Level("x86-64", ""),
+    Level("x86-64-v2", "cx16 popcnt sahf sse3 sse4.1 sse4.2 ssse3"),
+    Level("x86-64-v3", "avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave", "+prfchw"),
+    Level("x86-64-v4", "avx512bw avx512cd avx512dq avx512f avx512vl", "+prfchw,-prefer-256-bit"),
+)
+"""Those of x86-64, each with all that the ones before it have.
+
+``prefetchw`` is in no level, and does nothing on a CPU of v3 that lacks it. LLVM tunes v4 for the first CPUs that had
+its instructions, which slowed down when they used vectors of 512 bits.
+"""
+
+ELSEWHERE = Level("generic", "")
+
+
+def levels() -> tuple[Level, ...]:
+    """The levels of this architecture, ascending."""
+    return LEVELS if llvm.get_process_triple().startswith("x86_64") else (ELSEWHERE,)
+
+
+def highest(features: Set[str]) -> Level:
+    """The highest level of this architecture whose instructions are all among ``features``."""
+    lowest, *others = levels()
+    for level in others:
+        if not features.issuperset(level.needs.split()):
+            break
+        lowest = level
+    return lowest
+
+
+@cache
+def host_features() -> Any:
+    """The features of this machine's CPU by LLVM's names, and whether it has them; none where LLVM cannot tell."""
+    try:
+        return llvm.get_host_cpu_features()
+    except RuntimeError:
+        return llvm.FeatureMap()
+
+
+def host_level() -> Level:
+    """The highest level that this machine has."""
+    return highest({name for name, present in host_features().items() if present})
+
+
+@cache
+def target() -> tuple[str, str, str]:
+    """Triple, name of the CPU and features for which kernels are compiled."""
+    name, features = config.CPU_NAME, config.CPU_FEATURES
+    level = host_level() if name is None else next((level for level in levels() if level.name == name), None)
+    if level is not None and not features:
+        name, features = level.name, level.tuning
+    elif features is None:  # as numba has it
+        features = host_features().flatten()
+    return llvm.get_process_triple(), name or llvm.get_host_cpu_name(), features

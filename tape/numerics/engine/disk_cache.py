@@ -1,4 +1,4 @@
-"""The disk cache of compiled kernels: one file per (source, signature, CPU), named by what it depends on.
+"""The disk cache of compiled kernels: one file per (source, signature, machine), named by what it depends on.
 
 numba's own cache falls short twice for code that promises bits. It watches only the file that defines a
 function, so a change in an inlined helper leaves stale code; and it numbers its data files through a
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ....base import kernel_cache
-from .code_for import GPU
+from .code_for import GPU, target
 from .numba_internals import VERSIONS, KernelCache, dumps, use_cache
 from .sources import sources_digest
 
@@ -31,19 +31,28 @@ Not at once: several environments share the folder, each with its version.
 
 @cache
 def stamp_of(source: Path) -> str:
-    """What the code of kernels of a source file depends on besides signature and CPU."""
+    """What the code of kernels of a source file depends on besides signature and machine."""
     return sha256(f"{VERSIONS} {'gpu' if GPU else 'cpu'} {sources_digest(source)}".encode()).hexdigest()
+
+
+def compiled_by(level: str) -> dict[str, str]:
+    """What compiled kernels for a level: they can be loaded where it is the same."""
+    return {"level": level, "machine": target()[0], "compiler": VERSIONS}
 
 
 class _DigestNamedFiles:
     """Stands in for numba's index and numbered data files."""
 
     def __init__(self, name: str, stamp: str) -> None:
-        self._name, self._stamp = name, stamp
+        self._name, self._stamp = f"{target()[1]}/{name}", stamp
+
+    def _file(self, key: object) -> str:
+        """Its name in the folder of kernels, below that of the level."""
+        digest = sha256(f"{self._stamp} {key!r}".encode()).hexdigest()
+        return f"{self._name}-{self._stamp[:16]}-{digest[:32]}.nbc"
 
     def _path(self, key: object) -> Path:
-        digest = sha256(f"{self._stamp} {key!r}".encode()).hexdigest()
-        return kernel_cache.folder() / f"{self._name}-{self._stamp[:16]}-{digest[:32]}.nbc"
+        return kernel_cache.folder() / self._file(key)
 
     def has(self, key: object) -> bool:
         """Whether anything was saved under a key."""
@@ -60,7 +69,7 @@ class _DigestNamedFiles:
         return data
 
     def save(self, key: object, data: object) -> None:
-        if kernel_cache.keep(self._path(key).name, dumps(data)):
+        if kernel_cache.keep(self._file(key), dumps(data)):
             self._remove_unused()
 
     def _remove_unused(self) -> None:

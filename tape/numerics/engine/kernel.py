@@ -38,7 +38,7 @@ from .intrinsics import (
     retyped,
     word,
 )
-from .numba_internals import CFunc, callback, compiling, entry_point, is_kept
+from .numba_internals import CFunc, callback, entry_point, is_kept
 from .objects import OBJECT, address_of
 
 Body = Callable[[Any, int, int, int], int]
@@ -89,8 +89,7 @@ class Kernel:
             version, signature = self._version(dtype)
             if not is_kept(version, signature):
                 tell_of_first_use()
-            with compiling():
-                version.compile()
+            version.compile()
             self._compiled[dtype] = version
         return self._compiled[dtype]
 

@@ -9,8 +9,10 @@ break with any new version of numba; so the versions allowed are those that the 
 import copy
 import gc
 import re
+import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache, wraps
 from typing import Any, Protocol, TypeVar
 
 import llvmlite
@@ -18,13 +20,14 @@ import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils, inline_closurecall, ir as numba_ir
+from numba.core import cgutils, ir as numba_ir
 from numba.core.caching import FunctionCache, dumps
 from numba.core.ccallback import CFunc
 from numba.core.codegen import CPUCodeLibrary, JITCPUCodegen
 from numba.core.compiler import CompileResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
 from numba.core.typing.templates import (
     AbstractTemplate,
     AttributeTemplate,
@@ -33,9 +36,8 @@ from numba.core.typing.templates import (
     make_intrinsic_template,
     signature,
 )
-from numba.np.unsafe.ndarray import to_fixed_tuple as fixed_tuple
 
-from .code_for import GPU
+from .code_for import GPU, target
 
 __all__ = [
     "COMPILING",
@@ -53,7 +55,6 @@ __all__ = [
     "counted",
     "dumps",
     "entry_point",
-    "fixed_tuple",
     "formula",
     "infer_global",
     "ir",
@@ -66,7 +67,7 @@ __all__ = [
     "use_cache",
 ]
 
-VERSIONS = f"{numba.__version__} {llvmlite.__version__}"
+VERSIONS = f"numba {numba.__version__}, llvmlite {llvmlite.__version__}, {sys.implementation.cache_tag}"
 """What compiles."""
 
 COMPILING: AbstractContextManager[Any] = global_compiler_lock
@@ -109,10 +110,18 @@ def formula(text: F) -> F:
 # ------------------------------------------------------------------ the machine compiled for
 
 
-def target() -> tuple[str, str, str]:
-    """Triple, name of the CPU and features for which numba compiles."""
-    found: tuple[str, str, str] = cpu_target.target_context.codegen().magic_tuple()
-    return found
+@cache
+def _codegen() -> JITCPUCodegen:
+    """What makes code for the level of this machine, beside numba's own, which makes it for this very CPU."""
+
+    class Leveled(JITCPUCodegen):
+        def _get_host_cpu_name(self) -> str:
+            return target()[1]
+
+        def _get_host_cpu_features(self) -> str:
+            return target()[2]
+
+    return Leveled("dgrr.exec")
 
 
 def assembly(text: str) -> str:
@@ -253,17 +262,49 @@ def _set_env_of_what_is_entered(codegen: Any, name: str, env: Any) -> None:
         _set_env(codegen, name, env)
 
 
-REPLACED: tuple[tuple[Any, str, Any], ...] = (
-    (inline_closurecall, "copy", _CopyingLess),
-    (CPUCodeLibrary, "finalize", _finalize_what_is_entered),
-    (JITCPUCodegen, "set_env", _set_env_of_what_is_entered),
-)
-"""What of numba is replaced while it compiles for us: the owner, the name, and what stands there."""
+@cache
+def replacements() -> tuple[tuple[Any, str, Any], ...]:
+    """What of numba is replaced while it compiles for us: the owner, the name, and what stands there."""
+    from numba.core import inline_closurecall  # 0.05 s, where all that is needed may be kept
+
+    return (
+        (inline_closurecall, "copy", _CopyingLess),
+        (CPUCodeLibrary, "finalize", _finalize_what_is_entered),
+        (JITCPUCodegen, "set_env", _set_env_of_what_is_entered),
+    )
+
+
+_compiled_inside = dict[Any, Any]()
+"""What numba compiles of its own while it does: it says that code generators cannot share it."""
+
+
+@contextmanager
+def replaced(replacements: Sequence[tuple[Any, str, Any]]) -> Generator[None]:
+    """A block in which attributes are others: of the owner, by the name."""
+    theirs = [getattr(owner, name) for owner, name, _ in replacements]
+    try:
+        for owner, name, ours in replacements:
+            setattr(owner, name, ours)
+        yield
+    finally:
+        for (owner, name, _), their in zip(replacements, theirs, strict=True):
+            setattr(owner, name, their)
+
+
+@contextmanager
+def for_the_level() -> Generator[None]:
+    """A block in which numba compiles and loads for the level of this machine."""
+    context = cpu_target.target_context
+    ours = [(context, "_internal_codegen", _codegen()), (context, "cached_internal_func", _compiled_inside)]
+    with COMPILING:
+        rtsys.initialize(context)  # numba's runtime is made ready as ever: others enter it
+        with replaced(ours):
+            yield
 
 
 @contextmanager
 def compiling() -> Generator[None]:
-    """A block in which numba compiles in half of the time, to the same bits.
+    """A block in which numba compiles for the level of this machine, in half of the time, to the same bits.
 
     Whenever it inlines a function it copies every block of it twice, and with each block the scope, which knows all
     variables of the function: for a kernel of many blocks a third of the time. The function is made anew for each
@@ -271,26 +312,19 @@ def compiling() -> Generator[None]:
     collecting garbage among them takes a twelfth of the time. And every function that a kernel calls is optimised and
     made machine code of as if it were called by itself: a third of what is left.
     """
-    with COMPILING:
-        cpu_target.target_context.refresh()  # numba's runtime is made ready as ever: others enter it
-        theirs = [getattr(owner, name) for owner, name, _ in REPLACED]
+    with for_the_level(), replaced(replacements()):
         collects = gc.isenabled()
         gc.disable()
         try:
-            for owner, name, ours in REPLACED:
-                setattr(owner, name, ours)
             yield
         finally:
-            for (owner, name, _), their in zip(REPLACED, theirs, strict=True):
-                setattr(owner, name, their)
             if collects:
                 gc.enable()
 
 
 def entry_point(dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
     """What runs a dispatcher's code for some types without looking at what it is given."""
-    with compiling():
-        dispatcher.compile(arguments)
+    dispatcher.compile(arguments)
     return dispatcher.overloads[arguments].entry_point
 
 
@@ -313,19 +347,31 @@ class KernelCache(FunctionCache):
 
     def has(self, sig: Any) -> bool:
         """Whether there is machine code for a signature."""
-        return self._files.has(self._index_key(sig, cpu_target.target_context.codegen()))
+        return self._files.has(self._index_key(sig, _codegen()))
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What is kept for a signature, or None. numba's own loads all that it knows first, scipy too: 0.3 s."""
+        return self._load_overload(sig, target_context)
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
-        data = self._files.load(self._index_key(sig, target_context.codegen()))
+        data = self._files.load(self._index_key(sig, _codegen()))
         return None if data is None else CompileResult._rebuild(target_context, *data)
 
     def _save_overload(self, sig: Any, data: Any) -> None:
-        self._files.save(self._index_key(sig, data.codegen), data._reduce())
+        self._files.save(self._index_key(sig, _codegen()), data._reduce())
 
 
 def use_cache(compiled: Any, cache: KernelCache) -> None:
-    """Let a dispatcher or callback load and save its machine code."""
-    compiled._cache = cache
+    """Let a dispatcher or callback load and save its machine code, which is made for the level of this machine."""
+    compile_it = compiled.compile
+
+    @wraps(compile_it)
+    def compile_for_the_level(*arguments: Any) -> Any:
+        sig = arguments[0] if arguments else compiled._sig
+        with for_the_level() if cache.has(sig) else compiling():
+            return compile_it(*arguments)
+
+    compiled._cache, compiled.compile = cache, compile_for_the_level
 
 
 def is_kept(compiled: Any, sig: Any) -> bool:

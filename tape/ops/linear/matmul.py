@@ -92,6 +92,8 @@ def _summed(g: Any, matrices: Sizes) -> Any:
 
 
 def _matmul_vjp_a(g: Any, b: Any, a_shape: Sizes, b_shape: Sizes) -> Any:
+    if len(a_shape) == len(b_shape) == 2:
+        return matmul(g, swap_last(b))
     right = _as(b, _matrix(b_shape, 1))
     product = matmul(_matrices_of(g, a_shape, b_shape), swap_last(right))
     return _as(_summed(product, _matrix(a_shape, 0)), a_shape)
@@ -99,6 +101,8 @@ def _matmul_vjp_a(g: Any, b: Any, a_shape: Sizes, b_shape: Sizes) -> Any:
 
 def _matmul_vjp_b(g: Any, a: Any, a_shape: Sizes, b_shape: Sizes) -> Any:
     """Contracts over the rows of a: all its leading axes flattened where they share one b."""
+    if len(a_shape) == len(b_shape) == 2:
+        return matmul(transpose2d(a), g)
     left, given, matrices = _as(a, _matrix(a_shape, 0)), _matrices_of(g, a_shape, b_shape), _matrix(b_shape, 1)
     if len(matrices) == 2:
         return _as(matmul(transpose2d(rows(left)), rows(given)), b_shape)

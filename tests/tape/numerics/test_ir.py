@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import njit
-from numba.core.registry import cpu_target
 
 import dgrr.runtime
 import dgrr.tape
@@ -55,6 +54,7 @@ from dgrr.runtime.optim import (
 from dgrr.runtime.optim.averages import Averages
 from dgrr.tape import AnyTensor, ops, set_threads
 from dgrr.tape.numerics.crc32.checksums import Checksum, Checksums
+from dgrr.tape.numerics.engine.code_for import target
 from dgrr.tape.numerics.engine.disk_cache import stamp_of
 from dgrr.tape.numerics.engine.intrinsics import word
 from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, vector
@@ -303,8 +303,7 @@ def compiled(kernel: Kernel, dtype: Any, keep: bool = False) -> Code:
 def version(kernel: Kernel) -> str:
     """What the machine code of a kernel depends on, and what looks at it."""
     stamp = stamp_of(Path(kernel.body.__code__.co_filename))
-    cpu = cpu_target.target_context.codegen().magic_tuple()
-    return f"{stamp} {cpu} {used()[kernel.name]} {sha256(Path(__file__).read_bytes()).hexdigest()}"
+    return f"{stamp} {target()} {used()[kernel.name]} {sha256(Path(__file__).read_bytes()).hexdigest()}"
 
 
 OWN = [name for name, kernel in KERNELS.items() if kernel.body.__module__.startswith("dgrr.")]

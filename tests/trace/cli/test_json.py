@@ -204,6 +204,8 @@ ANSWERS = [
     ("verify-step model_of_json:train", 1),
     ("cache", 0),
     ("cache show m:f", 1),
+    ("cache export kernels.tar", 0),
+    ("cache import there", 2),
     ("cache warm", 2),
     ("cache warm model_of_json:make", 0),
     ("dance", 1),
@@ -317,6 +319,7 @@ def _kept_from_it(command: str) -> bool:
         "recover there -o new",
         "export golden.dgrr --format safetensors --step 2 -o new",
         "audit golden.dgrr --model model_of_json:run",
+        "cache import there",
         "audit cut.dgrr --model model_of_json:run",
         "audit mine.dgrr --check there",
     )

@@ -193,4 +193,4 @@ def test_a_captured_step_compiles_nothing_in_its_own_process(tmp_path: Path) -> 
     )
     assert (first.stdout, first.stderr) == ("[]\n", "")
     assert (second.stdout, second.stderr) == ("[]\n", "")
-    assert any(path.name.startswith("mul-") for path in tmp_path.iterdir())
+    assert any(path.name.startswith("mul-") for path in tmp_path.rglob("*.nbc"))

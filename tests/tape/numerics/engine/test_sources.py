@@ -103,10 +103,10 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def compiled_by(tree: Path, program: str, **more: str) -> set[str]:
     """The kernels that a process compiles and saves because none are kept that fit."""
     kernels = tree / "kernels"
-    before = {p.name for p in kernels.glob("*.nbc")}
+    before = {p.name for p in kernels.rglob("*.nbc")}
     variables = {**os.environ, "DGRR_CACHE_DIR": str(kernels), **more}
     subprocess.run([sys.executable, "-c", program, str(tree)], check=True, env=variables)
-    return {p.name.split("-")[0] for p in kernels.glob("*.nbc") if p.name not in before}
+    return {p.name.split("-")[0] for p in kernels.rglob("*.nbc") if p.name not in before}
 
 
 def edit(path: Path) -> None:

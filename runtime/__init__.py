@@ -14,6 +14,7 @@ from .captured.purity import CaptureError
 from .cuda.driver import CudaError
 from .data import Batch, Batches, Dataset, Stream
 from .generating import Generator
+from .library.export import ExportError, Library, export_library
 from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_rule
 from .step.completed import completed
 from .step.eager import EagerStep
@@ -48,9 +49,11 @@ __all__ = [
     "EagerStep",
     "EarlyStopping",
     "Evaluation",
+    "ExportError",
     "Generator",
     "History",
     "Keep",
+    "Library",
     "ManyShapesWarning",
     "NonFiniteError",
     "Recorder",
@@ -71,6 +74,7 @@ __all__ = [
     "data",
     "ensemble",
     "evaluate",
+    "export_library",
     "gradients",
     "joined",
     "make_rule",

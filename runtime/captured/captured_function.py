@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from ..library.source import Source, Weights
 from ..step.batch import map_batch
 from .captured_forward import CapturedForward
 from .kept import PLAN_BYTES
@@ -12,6 +13,7 @@ class CapturedFunction:
     """What `capture_function` gives: the same function of arrays. For one thread at a time."""
 
     def __init__(self, function: Callable[..., Any], plan_bytes: int = PLAN_BYTES) -> None:
+        self._function = function
         self._name = getattr(function, "__qualname__", type(function).__name__)
         self._forward = CapturedForward(
             lambda p, given, context: function(*given),
@@ -21,6 +23,10 @@ class CapturedFunction:
 
     def __repr__(self) -> str:
         return f"<CapturedFunction of {self._name}>"
+
+    def library_source(self, weights: Weights) -> Source:
+        """What `export_library` makes a library of."""
+        return self._forward.source(self._function, self._name.split(".")[-1], weights)
 
     def __call__(self, *arrays: Any) -> Any:
         """The result, with an array of the caller's own in place of each Var. Raises as `capture_function`."""

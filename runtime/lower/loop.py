@@ -28,7 +28,7 @@ from ..ir.loops import places_of
 from ..step.memory import aligned
 from .array_layout import ArrayLayout
 from .lower import COPY_ELEMENTS
-from .plan import BindingPlan, operand_strides, plan
+from .plan import BindingPlan, Split, operand_strides, plan
 from .program import LoweredOp, Program, RepeatedCalls, StoragePlace
 
 
@@ -70,18 +70,21 @@ class LoopPlan(RepeatedCalls):
         program, pointed, starts, inner = self.body.program, list[LoopPointer](), list[int](), list[Words]()
         for i, op in enumerate(program.ops):
             starts.append(len(pointed))
-            pointed += [self._pointer(v) for v in op.table]
-            if i in self.body.scratch:
-                pointed.append(LoopPointer(self._arena, self.body.scratch[i].offset))
+            pointed += self.pointers(i, op)
         pointers, rows = np.zeros(len(pointed), np.int64), np.empty((len(program.ops), machine.ROW), np.int64)
         for i, op in enumerate(program.ops):
             words = op.words if isinstance(op.words, Words) else op.words.words(operand_strides(program, op))
             table = int(pointers.ctypes.data) + 8 * starts[i]
             rows[i] = op.kernel.address(op.element), table, words.address, self.body.parts[i]
             inner.append(words)
-        return LoopWords(self.places, rows, pointers, pointed, self._before(), list(self._after()), inner)
+        return LoopWords(self.places, rows, pointers, pointed, self.before, list(self.after), inner)
 
     # ------------------------------------------------------------------ where values lie
+
+    def pointers(self, i: int, op: LoweredOp) -> list[LoopPointer]:
+        """Where the operands of the ``i``-th op of the body lie, and the memory that it needs."""
+        scratch = [self.body.scratch[i].offset] if i in self.body.scratch else []
+        return [*map(self._pointer, op.table), *(LoopPointer(self._arena, offset) for offset in scratch)]
 
     @property
     def _arena(self) -> int:
@@ -146,14 +149,16 @@ class LoopPlan(RepeatedCalls):
         positions = [k for k, v in enumerate(op.inputs) if program.root(v) == before]
         return len(positions) == 1 and positions[0] in op.aliases and op.inputs[positions[0]] == before
 
-    def _before(self) -> list[LoopCopy]:
+    @property
+    def before(self) -> list[LoopCopy]:
         """The first state, to where the steps have it."""
         return [
             LoopCopy(self._state(i), LoopPointer(len(self.results) + i, 0), self.body.program.layout(id).nbytes)
             for i, id in enumerate(self._carried)
         ]
 
-    def _after(self) -> Iterator[LoopCopy]:
+    @property
+    def after(self) -> Iterator[LoopCopy]:
         """The state after a step, to where the next one reads it."""
         for i, id in enumerate(self._carried):
             if not self._in_place(i):
@@ -161,15 +166,17 @@ class LoopPlan(RepeatedCalls):
                 yield LoopCopy(self._state(i), self._pointer(value), self.body.program.layout(id).nbytes)
 
 
-def loop_plan(node: IRNode, program: Program, inputs: list[tuple[str, int]], *, in_place: bool) -> LoopPlan:
+def loop_plan(
+    node: IRNode, program: Program, inputs: list[tuple[str, int]], *, in_place: bool, split: Split
+) -> LoopPlan:
     """The plan of a loop whose body was lowered."""
-    program = _with_own_outputs(program)
+    program = with_own_outputs(program)
     results: tuple[str, ...] = node.attrs["results"]
-    body = plan(program, in_place=in_place)
+    body = plan(program, in_place=in_place, split=split)
     return LoopPlan(body, places_of(node), results, program.graph.outputs, tuple(inputs))
 
 
-def _with_own_outputs(program: Program) -> Program:
+def with_own_outputs(program: Program) -> Program:
     """The program with every output in storage of its own: what is given to the body, or stored already, is copied.
 
     Of what is given that is done first, so that a step may overwrite it.

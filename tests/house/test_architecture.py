@@ -38,7 +38,11 @@ OF_FORMATS = ("trace/v1/", "trace/v2/")
 NUMBA = re.compile(r"tape/numerics/|tape/ops/\w+/kernels(/|\.py)|runtime/optim/(kernels|laws/known)\.py|trace/v1/")
 """Where numba may be imported."""
 
-INTERNALS = ("tape/numerics/engine/numba_internals.py", "tape/numerics/interrupts.py")
+INTERNALS = (
+    "tape/numerics/engine/numba_internals.py",
+    "tape/numerics/interrupts.py",
+    "tape/numerics/llvm/link.py",
+)
 """Where alone numba's internals and llvmlite may be imported."""
 PUBLIC = re.compile(r"numba(\.extending|\.types)?(\.[A-Za-z]\w*)?")
 """What numba promises to keep."""

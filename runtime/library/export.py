@@ -148,7 +148,7 @@ def _begun(folder: Path, name: str, image: Image, target: Target) -> tuple[dict[
     task = {
         "target": target.name,
         "name": name,
-        "entry": entry,
+        "entries": [entry],
         "public": public,
         "versions": image.versions,
         "path": str(path),

@@ -1,6 +1,6 @@
 """The process that makes libraries: ``python -m dgrr.tape.numerics.library.objects`` does the tasks that come in.
 
-Of a task it takes the entry, which calls kernels by symbol, adds these, and leaves one object file. Equal tasks give
+Of a task it takes the entries, which call kernels by symbol, adds these, and leaves one object file. Equal tasks give
 equal files: what numba and LLVM name, they name by counters and addresses, so all that is private is named anew.
 """
 
@@ -34,7 +34,7 @@ def make(task: dict[str, Any]) -> int:
     target = TARGETS[task["target"]]
     machine = machine_for(target.triple, target.cpu, target.features, target.abi)
     kernels = [_kernel(*version) for version in task["versions"]]
-    module = _with_software(linked([task["entry"], *kernels], machine, task["public"]), machine, target, task["public"])
+    module = _with_software(linked([*task["entries"], *kernels], machine, task["public"]), machine, target, task["public"])
     module = optimised(module, machine, vectorised=True)
     hidden = [x for x in (*module.functions, *module.global_variables) if not x.is_declaration]
     for i, each in enumerate(x for x in hidden if x.name not in task["public"]):

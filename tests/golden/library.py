@@ -1,6 +1,6 @@
 """Libraries for other machines meet `bits.json`: run natively, under emulation or in an engine.
 
-``python tests/golden/library.py TARGET…`` trains both networks and the perceptron of the digits by libraries, step after
+``python tests/golden/library.py TARGET…`` trains both networks and the perceptron of the digits by libraries, step by
 step; ``--ops 0..63`` computes the samples of every sixty-fourth op, with their derivatives. It asks for gcc; for other
 machines for its cross compilers and qemu-user (Debian: ``gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu
 gcc-arm-linux-gnueabihf qemu-user``), for WebAssembly for wasm-ld (``lld``) and node.
@@ -87,7 +87,9 @@ def _for_engine(target: str, path: Path, every: Sequence[dict[str, Any]]) -> lis
     """The command that runs a library in node."""
     wasm, facts = path.with_suffix(".wasm"), path.with_suffix(".facts")
     facts.write_text(json.dumps(every))
-    exports = [f"--export={f['name']}_{part}" for f in every for part in ("run", "start") if part == "run" or f["state"]]
+    exports = [
+        f"--export={f['name']}_{part}" for f in every for part in ("run", "start") if part == "run" or f["state"]
+    ]
     command = ["wasm-ld", "--no-entry", "--export=__heap_base", *exports, str(path), "-o", str(wasm)]
     subprocess.run(command, check=True)
     flags = ["--experimental-wasm-relaxed-simd"] if target.endswith("relaxed") else []
@@ -107,17 +109,27 @@ def c_program(every: Sequence[dict[str, Any]]) -> str:
         kinds = ["void *"] * (len(state) + len(arrays) + 1)
         lines.append(f"int {name}_run({', '.join([*kinds, 'size_t'])});")
         if state:
-            lines += [f"static _Alignas(64) unsigned char {name}_state[{f['state']}];", f"int {name}_start(void *, size_t);"]
+            lines += [
+                f"static _Alignas(64) unsigned char {name}_state[{f['state']}];",
+                f"int {name}_start(void *, size_t);",
+            ]
             body.append(f"  if ({name}_start({name}_state, sizeof {name}_state)) return 99;")
-        body += [f"  for (int i = 0; i < atoi(arguments[1]); i++) {{", "    int code;"]
+        body += ["  for (int i = 0; i < atoi(arguments[1]); i++) {", "    int code;"]
         count = len(f["inputs"])
-        body += [f"    if (fread({a}, 1, {n}, stdin) != {n}) return 98;" for a, n in zip(arrays[:count], sizes, strict=False)]
+        body += [
+            f"    if (fread({a}, 1, {n}, stdin) != {n}) return 98;" for a, n in zip(arrays[:count], sizes, strict=False)
+        ]
         given = ", ".join([*state, *arrays, f"{name}_arena", f"sizeof {name}_arena"])
         body.append(f"    if ((code = {name}_run({given}))) return code;")
         body += [f"    fwrite({a}, 1, {n}, stdout);" for a, n in zip(arrays[count:], sizes[count:], strict=True)]
         body += [f"    fwrite({s}, 1, sizeof {s}, stdout);" for s in state]
         body.append("  }")
     return "\n".join([*lines, "int main(int count, char **arguments) {", *body, "  return 0;", "}", ""])
+
+
+def array_at(data: bytes, at: int, array: dict[str, Any]) -> Array:
+    """An array of bytes, as its facts say."""
+    return np.frombuffer(data[at : at + array["bytes"]], array["dtype"]).reshape(array["shape"])
 
 
 def taken(data: bytes, every: Sequence[dict[str, Any]], calls: int) -> Iterator[tuple[list[Array], bytes]]:
@@ -127,7 +139,9 @@ def taken(data: bytes, every: Sequence[dict[str, Any]], calls: int) -> Iterator[
         for _ in range(calls):
             outs = list[Array]()
             for o in f["outputs"]:
-                outs.append(np.frombuffer(data, o["dtype"], o["bytes"] // np.dtype(o["dtype"]).itemsize, at).reshape(o["shape"]))
+                outs.append(
+                    np.frombuffer(data, o["dtype"], o["bytes"] // np.dtype(o["dtype"]).itemsize, at).reshape(o["shape"])
+                )
                 at += o["bytes"]
             yield outs, data[at : at + f["state"]]
             at += f["state"]
@@ -169,10 +183,7 @@ def trained(training: Training, target: str, folder: Path) -> dict[str, str]:
 
 
 def _state(step: Any, facts: dict[str, Any], state: bytes) -> str:
-    held = {
-        h["name"]: np.frombuffer(state, h["dtype"], h["bytes"] // np.dtype(h["dtype"]).itemsize, h["at"]).reshape(h["shape"])
-        for h in facts["held"]
-    }
+    held = {h["name"]: array_at(state, h["at"], h) for h in facts["held"]}
     parts = [{name: held[name] for name in part} for part in (step.params, step.state, step.model_state)]
     return state_digest(*parts)[:16]
 
@@ -225,7 +236,9 @@ def op_bits(target: str, op: Op, dtype: np.dtype[Any], folder: Path) -> dict[str
     ((_, error),) = answers(WORKER, to.code_for, [task])
     assert error is None, f"{op.name}: {error}"
     found = dict[str, str]()
-    for name, facts, (outs, _) in zip(names, every, taken(ran(target, path, every, b"".join(inputs), 1), every, 1), strict=True):
+    for name, facts, (outs, _) in zip(
+        names, every, taken(ran(target, path, every, b"".join(inputs), 1), every, 1), strict=True
+    ):
         found |= {f"{name}/{o['name']}": digest(out) for o, out in zip(facts["outputs"], outs, strict=True)}
     return found
 

@@ -55,7 +55,7 @@ def findings(module: str) -> list[Refusal]:
 
 
 def _reason(line: str, own: set[str]) -> str:
-    code = re.sub(r'c?"(?:[^"\\]|\\.)*"', '""', line) if not line.startswith("attributes") else line
+    code = re.sub(r'c?"(?:[^"\\]|\\.)*"', '""', line) if not line.lstrip().startswith("attributes") else line
     if LIMITED.search(code) or FLAGS.search(code):
         return "lets floats be computed otherwise than they are written"
     if FUSING.search(code):

@@ -34,7 +34,9 @@ def make(task: dict[str, Any]) -> int:
     target = TARGETS[task["target"]]
     machine = machine_for(target.triple, target.cpu, target.features, target.abi)
     kernels = [_kernel(*version) for version in task["versions"]]
-    module = _with_software(linked([*task["entries"], *kernels], machine, task["public"]), machine, target, task["public"])
+    module = _with_software(
+        linked([*task["entries"], *kernels], machine, task["public"]), machine, target, task["public"]
+    )
     module = optimised(module, machine, vectorised=True)
     hidden = [x for x in (*module.functions, *module.global_variables) if not x.is_declaration]
     for i, each in enumerate(x for x in hidden if x.name not in task["public"]):

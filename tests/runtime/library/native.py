@@ -1,12 +1,16 @@
 """A library loaded into this process: linked by gcc, called by ctypes."""
 
+# llvmlite carries no types.
+# mypy: disable-error-code="import-untyped"
 import ctypes
+import platform
 import subprocess
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from llvmlite.binding import get_host_cpu_features
 
 from dgrr.runtime import Library
 
@@ -74,3 +78,10 @@ class Loaded:
 
 def _pointer(array: Array) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
+
+
+def host() -> str:
+    """The target that this machine runs."""
+    if platform.machine() in ("aarch64", "arm64"):
+        return "aarch64"
+    return "x86-64-v3" if get_host_cpu_features().get("avx2") else "x86-64"

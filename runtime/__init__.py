@@ -14,7 +14,7 @@ from .captured.purity import CaptureError
 from .cuda.driver import CudaError
 from .data import Batch, Batches, Dataset, Stream
 from .generating import Generator
-from .library.export import ExportError, Library, export_library
+from .library.export import Library, LibraryError, export_library
 from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_rule
 from .step.completed import completed
 from .step.eager import EagerStep
@@ -49,11 +49,11 @@ __all__ = [
     "EagerStep",
     "EarlyStopping",
     "Evaluation",
-    "ExportError",
     "Generator",
     "History",
     "Keep",
     "Library",
+    "LibraryError",
     "ManyShapesWarning",
     "NonFiniteError",
     "Recorder",

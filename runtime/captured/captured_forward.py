@@ -6,7 +6,7 @@ from typing import Any
 from ...base.arrays import Array
 from ...tape import DomainError
 from ..ir.forward import forward_graph, record_forward
-from ..library.source import Source, Weights, closed_over, names_of
+from ..library.source import LibrarySource, Weights, closed_over, names_of
 from ..lower.bind import Bound, Fault
 from ..lower.compile import compile_alone, compile_graph
 from ..step.batch import BatchSignature, batch_signature, map_batch
@@ -58,7 +58,7 @@ class CapturedForward:
         table.run()
         return table.result
 
-    def source(self, function: Any, name: str, weights: Weights) -> Source:
+    def source(self, function: Any, name: str, weights: Weights) -> LibrarySource:
         """What a library is made of, for the signature that came last. Raises DomainError if none has come."""
         if self._table is None:
             raise DomainError(
@@ -102,7 +102,7 @@ class _Table(InputBuffers):
         outputs = self._bound.plan.program.graph.outputs
         self.result = map_batch(lambda where, id: self._view(outputs[where]), recording.result, "result")
 
-    def source(self, function: Any, name: str, weights: Weights) -> Source:
+    def source(self, function: Any, name: str, weights: Weights) -> LibrarySource:
         """What a library is made of; ``function`` is what closes over arrays."""
         recording, where = self._recording, [place for place, _, _ in self.signature]
         graph, constants = forward_graph(recording)
@@ -111,7 +111,7 @@ class _Table(InputBuffers):
         arrays = recording.tape.held if weights == "state" else {}
         names = closed_over(function, list(arrays.values()))
         held = {id: (known, array) for known, (id, array) in zip(names, arrays.items(), strict=True)}
-        return Source(name, graph, constants, inputs, outputs, held, compile_alone)
+        return LibrarySource(name, graph, constants, inputs, outputs, held, compile_alone)
 
     @property
     def nbytes(self) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ..library.source import Source, Weights
+from ..library.source import LibrarySource, Weights
 from ..step.batch import map_batch
 from .captured_forward import CapturedForward
 from .kept import PLAN_BYTES
@@ -24,7 +24,7 @@ class CapturedFunction:
     def __repr__(self) -> str:
         return f"<CapturedFunction of {self._name}>"
 
-    def library_source(self, weights: Weights) -> Source:
+    def library_source(self, weights: Weights) -> LibrarySource:
         """What `export_library` makes a library of."""
         return self._forward.source(self._function, self._name.split(".")[-1], weights)
 

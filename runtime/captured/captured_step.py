@@ -12,7 +12,7 @@ from ...screen.showing import counted, size
 from ...tape import DomainError
 from ...tape.numerics.engine.kernel import Kernel
 from ..ir.graph import IRGraph, Role
-from ..library.source import Source, Weights, names_of
+from ..library.source import LibrarySource, Weights, names_of
 from ..lower.compile import compile_alone, without
 from ..lower.plan import BindingPlan
 from ..lower.program import Program
@@ -104,7 +104,7 @@ class CapturedStep(ReplayedStep):
         step.bind(self.bound_plans("with_kernel").bound)
         return step
 
-    def library_source(self, weights: Weights) -> Source:
+    def library_source(self, weights: Weights) -> LibrarySource:
         """What `export_library` makes a library of: the step with all that training changes, for the batch bound."""
         plans = self.bound_plans("export_library")
         graph, constants = plans.recorded
@@ -114,7 +114,7 @@ class CapturedStep(ReplayedStep):
             for part, role in PARTS.items()
             for value in graph.with_role(role)
         }
-        return Source(
+        return LibrarySource(
             "step",
             graph,
             constants,

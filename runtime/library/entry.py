@@ -9,7 +9,7 @@ from ...tape.numerics.llvm.kernel_text import symbol_of
 from ...tape.numerics.prepared.loop import LoopCopy, LoopPointer
 from ..step.memory import ALIGNMENT
 from .environment import ENVIRONMENTS
-from .image import At, Call, Image, Link, Loop, Named, Operand
+from .image import At, Call, ChainLink, Image, LoopCalls, Operand, PlacedArray
 
 BUFFER = "a buffer is missing, misaligned or too small: see what the header says of each"
 STATE = "the state was not made by this library's start"
@@ -17,7 +17,7 @@ MESSAGES = (BUFFER, STATE)
 """What the first codes stand for; behind them come the words of ops."""
 
 
-class Writer:
+class EntryWriter:
     """Functions, constants and messages in the making."""
 
     def __init__(self) -> None:
@@ -43,10 +43,10 @@ class Writer:
         return f"ptrtoint (ptr @{name} to i64)"
 
 
-class Body:
+class CallBody:
     """The lines of a function that makes calls."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: EntryWriter) -> None:
         self.writer, self.lines, self.width = writer, list[str](), 1
 
     def add(self, *lines: str) -> None:
@@ -93,7 +93,7 @@ class Body:
         return [f"  %table = alloca [{self.width} x i64]", "  %result = alloca i64", "  %error = alloca ptr"]
 
 
-class PlanBody(Body):
+class PlanBody(CallBody):
     """The calls of a plan."""
 
     def pointer(self, at: At) -> str:
@@ -106,18 +106,18 @@ class PlanBody(Body):
         return f"%pointer{n}"
 
     def address(self, operand: Operand) -> str:
-        """As of `Body`."""
+        """As of `CallBody`."""
         assert isinstance(operand, At), "loops have bodies of their own"
         n, pointer = self.writer.fresh(), self.pointer(operand)
         self.add(f"%address{n} = ptrtoint ptr {pointer} to i64")
         return f"%address{n}"
 
 
-class LoopBody(Body):
+class LoopBody(CallBody):
     """The calls of a loop, whose arrays stand in the table ``outer``; ``%place`` is that of the turn."""
 
     def address(self, operand: Operand) -> str:
-        """As of `Body`."""
+        """As of `CallBody`."""
         assert isinstance(operand, LoopPointer), "a plan has bodies of its own"
         n = self.writer.fresh()
         self.add(
@@ -144,7 +144,7 @@ def _kernel_call(result: str, version: tuple[str, str, str], words: str, part: s
     )
 
 
-def _loop(writer: Writer, loop: Loop) -> str:
+def _loop(writer: EntryWriter, loop: LoopCalls) -> str:
     """The name of a function that runs a loop; it gives the code of what failed, or 0."""
     name, first, turn = f"loop.{writer.fresh()}", LoopBody(writer), LoopBody(writer)
     first.add(f"%place = add i64 0, {loop.places.start}")
@@ -179,7 +179,7 @@ def _loop(writer: Writer, loop: Loop) -> str:
     return name
 
 
-def _chain(writer: Writer, links: Sequence[Link], size: int, scratch: int) -> str:
+def _chain(writer: EntryWriter, links: Sequence[ChainLink], size: int, scratch: int) -> str:
     """The name of a function that runs the links of a chain block by block."""
     name, blocks = f"chain.{writer.fresh()}", -(-size // BLOCK)
     lines = [
@@ -233,7 +233,7 @@ def _function(name: str, parameters: str, lines: Iterable[str], result: str = "i
 
 def entry_text(name: str, image: Image, target: Target, about: str) -> tuple[str, list[str]]:
     """The module with ``NAME_run`` and ``NAME_start``, and the messages of its codes."""
-    writer = Writer()
+    writer = EntryWriter()
     regions = [*(["state"] if image.state else []), *_regions(image)]
     given = ", ".join(f"ptr %{region}" for region in (*regions, "arena"))
     plan = PlanBody(writer)
@@ -276,7 +276,7 @@ def _regions(image: Image) -> list[str]:
 
 def _alignments(image: Image) -> Mapping[str, int]:
     """To how many bytes each buffer that is not empty must be aligned."""
-    arrays: dict[str, Named] = dict(zip(_regions(image), (*image.inputs, *image.outputs), strict=True))
+    arrays: dict[str, PlacedArray] = dict(zip(_regions(image), (*image.inputs, *image.outputs), strict=True))
     found = {region: n.layout.dtype.itemsize for region, n in arrays.items() if n.layout.nbytes}
     return {**found, **({"state": ALIGNMENT} if image.state else {}), "arena": ALIGNMENT}
 

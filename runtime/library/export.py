@@ -15,21 +15,21 @@ from ...tape.numerics.llvm.worker import answers
 from .entry import entry_text
 from .header import facts_of, header
 from .image import Image, image_of
-from .source import Source, Weights
+from .source import LibrarySource, Weights
 
 WORKER = "dgrr.tape.numerics.library.objects"
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class ExportError(DgrrError, RuntimeError):
+class LibraryError(DgrrError, RuntimeError):
     """A library that cannot be made: a kernel of a script, or code that LLVM cannot make for a target."""
 
 
 class Captured(Protocol):
     """What `capture_function` and `capture` give."""
 
-    def library_source(self, weights: Weights) -> Source:
+    def library_source(self, weights: Weights) -> LibrarySource:
         """What a library is made of."""
         ...
 
@@ -74,7 +74,7 @@ def export_library(
         weights: of a function, whether the arrays that it closes over are constants, or lie in a state that the caller
             may fill otherwise. Those of a step always do.
 
-    Returns the library for each target. Raises DomainError for another target, name or word; ExportError for a kernel
+    Returns the library for each target. Raises DomainError for another target, name or word; LibraryError for a kernel
     of a script.
 
     >>> import numpy as np
@@ -107,10 +107,10 @@ def _name(name: str) -> str:
 
 
 def _require_modules(image: Image) -> None:
-    """Raise ExportError for a kernel that another process cannot import."""
+    """Raise LibraryError for a kernel that another process cannot import."""
     for module, kernel, _ in image.versions:
         if module == "__main__":
-            raise ExportError(
+            raise LibraryError(
                 f"kernel {kernel!r}: expected a function of a module that can be imported, got one of the script that "
                 "runs; move it to a file of its own"
             )
@@ -127,14 +127,14 @@ def _written(folder: Path, name: str, image: Image, targets: Sequence[Target]) -
             given = list(answers(WORKER, kind, [task for task, _ in made]))
             for target, (task, library), (_, error) in zip(alike, made, given, strict=False):
                 if error is not None:
-                    raise ExportError(f"{name} for {target.name}: expected code that it can run, got {error}")
+                    raise LibraryError(f"{name} for {target.name}: expected code that it can run, got {error}")
                 library.header.write_text(header(library.facts))
                 library.header.with_suffix(".json").write_text(json.dumps(library.facts, indent=1) + "\n")
                 told(Path(task["path"]).name)
                 found.append(library)
             if len(given) < len(alike):
                 ended = alike[len(given)].name
-                raise ExportError(f"{name} for {ended}: the process that makes it ended: see its message")
+                raise LibraryError(f"{name} for {ended}: the process that makes it ended: see its message")
     return found
 
 

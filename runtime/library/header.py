@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..step.memory import ALIGNMENT
-from .image import Image, Named
+from .image import Image, PlacedArray
 from .source import identifier
 
 ABI = 1
@@ -29,7 +29,7 @@ def facts_of(name: str, image: Image, messages: Sequence[str], about: dict[str, 
     }
 
 
-def _array(n: Named) -> dict[str, Any]:
+def _array(n: PlacedArray) -> dict[str, Any]:
     return {"name": n.name, "dtype": str(n.layout.dtype), "shape": list(n.layout.shape), "bytes": n.layout.nbytes}
 
 

@@ -18,7 +18,7 @@ from ..lower.lower import stored
 from ..lower.plan import BindingPlan, operand_strides
 from ..lower.program import LoweredOp
 from ..step.memory import ALIGNMENT, aligned
-from .source import Source
+from .source import LibrarySource
 
 NOT_FINITE = "the loss or a gradient is not finite"
 """The words of a step that would train on such a number."""
@@ -40,7 +40,7 @@ Operand = At | LoopPointer
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ChainLink:
     """A kernel of a chain, as in `Chain`: each operand's place and bytes of an element."""
 
     version: Version
@@ -49,7 +49,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class LoopCalls:
     """Calls that are made for each of ``places``, in their order, with copies before the first and after each."""
 
     places: range
@@ -65,9 +65,9 @@ class Call:
     version: Version
     operands: tuple[Operand, ...]
     words: tuple[int, ...] = ()
-    links: tuple[Link, ...] = ()
+    links: tuple[ChainLink, ...] = ()
     size: int = 0
-    loop: Loop | None = None
+    loop: LoopCalls | None = None
     message: str = ""
 
     @property
@@ -79,7 +79,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class PlacedArray:
     """An array that a caller hands over, or finds."""
 
     name: str
@@ -95,9 +95,9 @@ class Image:
     arena: int
     const: bytes
     state: bytes
-    inputs: tuple[Named, ...]
-    outputs: tuple[Named, ...]
-    held: tuple[Named, ...]
+    inputs: tuple[PlacedArray, ...]
+    outputs: tuple[PlacedArray, ...]
+    held: tuple[PlacedArray, ...]
     cleared: tuple[tuple[int, int], ...]
 
     @property
@@ -115,7 +115,7 @@ class Image:
 class Imaging:
     """An image in the making."""
 
-    def __init__(self, plan: BindingPlan, source: Source) -> None:
+    def __init__(self, plan: BindingPlan, source: LibrarySource) -> None:
         self.plan, self.program, self.source = plan, plan.program, source
         self.where = dict[int, At]()
         self.arena, self.const, self.state = ALIGNMENT + plan.arena_bytes, bytearray(), bytearray(ALIGNMENT)
@@ -128,9 +128,10 @@ class Imaging:
         self._held()
         self._constants()
         outputs = [
-            Named(name, *self._of(self.program.graph.outputs[given])) for name, given in self.source.outputs.items()
+            PlacedArray(name, *self._of(self.program.graph.outputs[given]))
+            for name, given in self.source.outputs.items()
         ]
-        held = [Named(name, *self._of(id)) for id, (name, _) in self.source.held.items() if id in self.where]
+        held = [PlacedArray(name, *self._of(id)) for id, (name, _) in self.source.held.items() if id in self.where]
         calls = [self._call(i, op) for i, op in enumerate(self.program.ops)]
         state = bytes(self.state) if held else b""
         parts = (inputs, outputs, held, cleared)
@@ -143,11 +144,11 @@ class Imaging:
         base = self.where[place.root]
         return At(base.region, base.offset + place.layout.offset), place.layout
 
-    def _inputs(self) -> list[Named]:
-        found = list[Named]()
+    def _inputs(self) -> list[PlacedArray]:
+        found = list[PlacedArray]()
         for k, (name, id) in enumerate(self.source.inputs.items()):
             self.where[id] = At(f"in{k}", 0)
-            found.append(Named(name, self.where[id], self.program.layout(id)))
+            found.append(PlacedArray(name, self.where[id], self.program.layout(id)))
         return found
 
     def _groups(self) -> list[tuple[int, int]]:
@@ -220,7 +221,7 @@ def call_of(plan: BindingPlan, op: LoweredOp, operands: Sequence[Operand]) -> Ca
         return Call(version, given, loop=_loop(op.words))
     if isinstance(op.words, Chain):
         links = [
-            Link(
+            ChainLink(
                 version_of(k.kernel, k.element),
                 numbers(k.words),
                 tuple(zip(k.operands, k.itemsizes, strict=True)),
@@ -232,11 +233,11 @@ def call_of(plan: BindingPlan, op: LoweredOp, operands: Sequence[Operand]) -> Ca
     return Call(version, given, numbers(words), message=message)
 
 
-def _loop(loop: LoopPlan) -> Loop:
+def _loop(loop: LoopPlan) -> LoopCalls:
     body, calls = loop.body, list[Call]()
     for i, op in enumerate(body.program.ops):
         calls.append(call_of(body, op, loop.pointers(i, op)))
-    return Loop(loop.places, tuple(calls), tuple(loop.before), tuple(loop.after))
+    return LoopCalls(loop.places, tuple(calls), tuple(loop.before), tuple(loop.after))
 
 
 def version_of(kernel: Any, element: np.dtype[Any]) -> Version:
@@ -249,6 +250,6 @@ def numbers(words: Words) -> tuple[int, ...]:
     return tuple(int(word) for word in words.values)
 
 
-def image_of(plan: BindingPlan, source: Source) -> Image:
+def image_of(plan: BindingPlan, source: LibrarySource) -> Image:
     """The image of a plan that was made for one thread."""
     return Imaging(plan, source).run()

@@ -19,7 +19,7 @@ Lower = Callable[[IRGraph, Mapping[int, Array]], BindingPlan]
 
 
 @dataclass(frozen=True)
-class Source:
+class LibrarySource:
     """A recorded graph.
 
     ``name`` is how its functions begin in C, where none is given. ``inputs`` are the ids of what a call is given, by

@@ -41,7 +41,7 @@ from dgrr.runtime.library.entry import entry_text
 from dgrr.runtime.library.export import WORKER
 from dgrr.runtime.library.header import facts_of
 from dgrr.runtime.library.image import image_of
-from dgrr.runtime.library.source import Source
+from dgrr.runtime.library.source import LibrarySource
 from dgrr.runtime.lower.compile import compile_alone
 from dgrr.runtime.step.state_digest import state_digest
 from dgrr.tape import AnyTensor
@@ -191,7 +191,7 @@ def _state(step: Any, facts: dict[str, Any], state: bytes) -> str:
 # ------------------------------------------------------------------ ops
 
 
-def source_of(op: Op, sample: Sample) -> tuple[Source, list[Array]]:
+def source_of(op: Op, sample: Sample) -> tuple[LibrarySource, list[Array]]:
     """An op on a sample, with its derivatives, as a graph, and what it is given."""
     inputs, attrs = op.bind(sample.arrays, sample.attrs)
     arrays = [None if x is None else np.asarray(x) for x in inputs]
@@ -213,7 +213,7 @@ def source_of(op: Op, sample: Sample) -> tuple[Source, list[Array]]:
     graph, constants = forward_graph(recording)
     names = {f"in{i}": id for i, id in enumerate(recording.inputs)}
     outputs = {where.split("'")[1]: where for where in graph.outputs}
-    return Source(op.name, graph, constants, names, outputs, {}, compile_alone), given
+    return LibrarySource(op.name, graph, constants, names, outputs, {}, compile_alone), given
 
 
 def op_bits(target: str, op: Op, dtype: np.dtype[Any], folder: Path) -> dict[str, str]:

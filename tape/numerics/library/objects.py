@@ -25,7 +25,7 @@ from .software import FMA64, with_software
 from .targets import TARGETS, Target
 
 
-class LibraryError(RuntimeError):
+class RefusedCodeError(RuntimeError):
     """Code that must not leave: another machine could give it other bits."""
 
 
@@ -42,7 +42,7 @@ def make(task: dict[str, Any]) -> int:
     for i, each in enumerate(x for x in hidden if x.name not in task["public"]):
         each.name = f"{task['name']}.{i}"
     if refused := findings(str(module)):
-        raise LibraryError(f"{refused[0].reason}: {refused[0].text}")
+        raise RefusedCodeError(f"{refused[0].reason}: {refused[0].text}")
     data = machine.emit_object(module)
     Path(task["path"]).write_bytes(data)
     return len(data)

@@ -17,7 +17,7 @@ FMA64 = "dgrr_fma64"
 INTRINSIC = re.compile(r"@llvm\.(fma|floor|ceil|trunc|rint|nearbyint|roundeven)\.(v(\d+))?f(32|64)\b")
 
 
-class Form(NamedTuple):
+class FloatForm(NamedTuple):
     """An operation on floats of so many bits; with 0 lanes on one number."""
 
     name: str
@@ -45,11 +45,11 @@ class Form(NamedTuple):
 
 def with_software(text: str, target: Target) -> tuple[str, bool]:
     """A module with functions of its own in the place of what a target lacks; whether they call `FMA64`."""
-    found = {Form(m[1], int(m[3] or 0), int(m[4])) for m in INTRINSIC.finditer(text)}
+    found = {FloatForm(m[1], int(m[3] or 0), int(m[4])) for m in INTRINSIC.finditer(text)}
     lacking = {form for form in found if _lacks(target, form)}
     needed = target.fused == "software" and any((form.name, form.bits) == ("fma", 64) for form in lacking)
     if needed:
-        lacking.add(Form("fma", 0, 64))
+        lacking.add(FloatForm("fma", 0, 64))
     for form in lacking:
         theirs = re.escape(form.symbol.replace("dgrr", "llvm", 1))
         text = re.sub(rf"^declare [^@\n]*{theirs}\([^\n]*$", "", text, flags=re.M)
@@ -68,11 +68,11 @@ def _kinds(arguments: str) -> str:
     return re.sub(r" %[\w.]+", "", arguments)
 
 
-def _lacks(target: Target, form: Form) -> bool:
+def _lacks(target: Target, form: FloatForm) -> bool:
     return target.fused != "native" if form.name == "fma" else not target.rounds
 
 
-def _written(form: Form, target: Target) -> str:
+def _written(form: FloatForm, target: Target) -> str:
     if form.name != "fma":
         return _to_whole(form)
     if target.fused == "relaxed":
@@ -80,7 +80,7 @@ def _written(form: Form, target: Target) -> str:
     return _fma32(form) if form.bits == 32 else _fma64(form)
 
 
-def _function(form: Form, arguments: str, lines: list[str], result: str, inlined: str = "alwaysinline") -> str:
+def _function(form: FloatForm, arguments: str, lines: list[str], result: str, inlined: str = "alwaysinline") -> str:
     given = ", ".join(f"{form.float} %{name}" for name in arguments)
     body = "\n  ".join([*lines, f"ret {form.float} {result}"])
     return f"define internal {form.float} {form.symbol}({given}) {inlined} {{\n  {body}\n}}"
@@ -89,7 +89,7 @@ def _function(form: Form, arguments: str, lines: list[str], result: str, inlined
 # ------------------------------------------------------------------ a product with a sum
 
 
-def _fma32(form: Form) -> str:
+def _fma32(form: FloatForm) -> str:
     """By float64: product, sum, its error (two-sum), the sum rounded to odd, the result."""
     wide, word, flag = (form.of(kind) for kind in ("double", "i64", "i1"))
     zero, nothing = form.all("0.0", "double"), form.all("0", "i64")
@@ -119,9 +119,9 @@ def _fma32(form: Form) -> str:
     return _function(form, "abc", lines, "%result")
 
 
-def _fma64(form: Form) -> str:
+def _fma64(form: FloatForm) -> str:
     if form.lanes:
-        one = Form("fma", 0, 64)
+        one = FloatForm("fma", 0, 64)
         return _by_parts(form, 1, lambda k: f"call double {one.symbol}({_parts(k, 'double')})")
     lines = [
         "%value = alloca double",
@@ -132,10 +132,10 @@ def _fma64(form: Form) -> str:
     return _function(form, "abc", lines, "%result", "noinline")
 
 
-def _relaxed(form: Form) -> str:
+def _relaxed(form: FloatForm) -> str:
     """By machine vectors; the lanes that are left over ride in vectors of their own."""
     width = 128 // form.bits
-    part = Form("fma", width, form.bits).float
+    part = FloatForm("fma", width, form.bits).float
     name = f"@llvm.wasm.relaxed.madd.v{width}f{form.bits}"
     return _by_parts(form, width, lambda k: f"call {part} {name}({_parts(k, part)})")
 
@@ -144,7 +144,7 @@ def _parts(k: int, kind: str) -> str:
     return ", ".join(f"{kind} %{v}.part{k}" for v in "abc")
 
 
-def _by_parts(form: Form, width: int, call: Callable[[int], str]) -> str:
+def _by_parts(form: FloatForm, width: int, call: Callable[[int], str]) -> str:
     """A function that computes ``width`` lanes at once, by ``call`` of the parts of a, b and c."""
     element, result, lines = "float" if form.bits == 32 else "double", "poison", list[str]()
     part = f"<{width} x {element}>"
@@ -164,7 +164,7 @@ def _by_parts(form: Form, width: int, call: Callable[[int], str]) -> str:
     return _function(form, "abc", lines, result)
 
 
-def _taken(form: Form, v: str, held: range, element: str, width: int) -> list[str]:
+def _taken(form: FloatForm, v: str, held: range, element: str, width: int) -> list[str]:
     """The lanes ``held`` of an argument as ``%v.partK``."""
     first, made, lines = held[0], "poison", list[str]()
     for lane, k in enumerate(held):
@@ -184,7 +184,7 @@ GREAT = {32: "8388608.0", 64: "4503599627370496.0"}
 """From which on all floats are whole."""
 
 
-def _to_whole(form: Form) -> str:
+def _to_whole(form: FloatForm) -> str:
     """The nearest whole number, by adding `GREAT` and taking it away, or a neighbour of it. The sign stays."""
     kind, element = form.float, "float" if form.bits == 32 else "double"
     great, one, suffix = form.all(GREAT[form.bits], element), form.all("1.0", element), form.symbol.split(".", 2)[2]

@@ -15,7 +15,7 @@ NET = nn.Sequential(nn.Linear(6, 5), nn.Dropout(0.3), nn.ReLU(), nn.Linear(5, 3)
 
 def loss_fn(p: Any, batch: Any, ctx: Any) -> Any:
     """Cross-entropy of a net that draws, and a state that remembers."""
-    state = {"mean": ctx.state["mean"] * 0.9 + ops.mean(batch[0], 0)}
+    state = {"mean": ctx.state["mean"] * 0.9 + ops.reduce_mean(batch[0], axis=0)}
     return ops.cross_entropy(NET(p, batch[0] - ctx.state["mean"], ctx), batch[1]), state
 
 

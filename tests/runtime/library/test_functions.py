@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dgrr.runtime.library.export as export
-from dgrr.runtime import ExportError, capture_function, export_library
+from dgrr.runtime import LibraryError, capture_function, export_library
 from dgrr.tape import DomainError, nn, ops
 
 from .native import Array, Loaded, host
@@ -129,8 +129,10 @@ def test_what_cannot_be_exported(tmp_path: Path, x: Array, monkeypatch: pytest.M
     with pytest.raises(DomainError, match="argument 'captured': expected a function that was captured for some arrays"):
         export_library(capture_function(lambda x: x), tmp_path, name="made")
     monkeypatch.setattr(export, "WORKER", "dgrr.no_such_module")
-    with pytest.raises(ExportError, match="made for wasm32: the process that makes it ended: see its message"):
+    with pytest.raises(LibraryError, match="made for wasm32: the process that makes it ended: see its message"):
         export_library(captured, tmp_path, name="made", target="wasm32")
-    monkeypatch.setattr(export, "answers", lambda *given: [(None, "LibraryError: calls fmaf: %x = call")])
-    with pytest.raises(ExportError, match="made for wasm32: expected code that it can run, got LibraryError: calls"):
+    monkeypatch.setattr(export, "answers", lambda *given: [(None, "RefusedCodeError: calls fmaf: %x = call")])
+    with pytest.raises(
+        LibraryError, match="made for wasm32: expected code that it can run, got RefusedCodeError: calls"
+    ):
         export_library(captured, tmp_path, name="made", target="wasm32")

@@ -1,4 +1,4 @@
-"""``dgrr export``: a table of the steps, the weights before one of them, or a model as a library, for other programs."""
+"""``dgrr export``: a table of the steps, the weights before one of them, or a library, for other programs."""
 
 import argparse
 import os
@@ -110,9 +110,8 @@ def _library(args: argparse.Namespace) -> Answer:
     except DgrrError as error:
         raise UsageError(str(error)) from error
     lines = [f"{library.object}: {library.nbytes:,} bytes for {target}" for target, library in made.items()]
-    sizes = {target: library.nbytes for target, library in made.items()}
     facts = Fact("format", "library"), Fact("written", args.out, "\n".join(lines))
-    return done(*facts, *untold(form=None, step=None, libraries=sizes))
+    return done(*facts, *untold(form=None, step=None))
 
 
 def _table(trace: "TraceReader", args: argparse.Namespace) -> Answer:
@@ -121,7 +120,7 @@ def _table(trace: "TraceReader", args: argparse.Namespace) -> Answer:
     form: Form = args.form or "wide"
     export(trace, args.out, args.format, form=form)
     text = f"{len(trace)} steps of {trace.path}, as {args.format}, {form}"
-    return _written(args, text, *untold(form=form, step=None, libraries=None))
+    return _written(args, text, *untold(form=form, step=None))
 
 
 def _weights(trace: "TraceReader", args: argparse.Namespace) -> Answer:
@@ -144,7 +143,7 @@ def _weights(trace: "TraceReader", args: argparse.Namespace) -> Answer:
     except DgrrError as error:
         raise UsageError(f"argument --format: {error}") from error
     where = f"before step {step}" if step < len(trace) else "after the last step"
-    return _written(args, f"the weights of {trace.path} {where}", *untold(form=None, step=step, libraries=None))
+    return _written(args, f"the weights of {trace.path} {where}", *untold(form=None, step=step))
 
 
 def _written(args: argparse.Namespace, what: str, *more: Fact) -> Answer:

@@ -13,7 +13,7 @@ from .image import At, Call, ChainLink, Image, LoopCalls, Operand, PlacedArray
 
 BUFFER = "a buffer is missing, misaligned or too small: see what the header says of each"
 STATE = "the state was not made by this library's start"
-MESSAGES = (BUFFER, STATE)
+MESSAGES: tuple[str, ...] = (BUFFER, STATE)
 """What the first codes stand for; behind them come the words of ops."""
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import getclosurevars
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -69,5 +69,6 @@ def closed_over(function: Any, arrays: Sequence[Array]) -> list[str]:
     read = getclosurevars(code)
     for value in (*read.nonlocals.values(), *read.globals.values()):
         if isinstance(value, Mapping):
-            known |= {a.ctypes.data: str(name) for name, a in value.items() if isinstance(a, np.ndarray)}
+            named = cast(Mapping[object, Any], value)
+            known |= {a.ctypes.data: str(name) for name, a in named.items() if isinstance(a, np.ndarray)}
     return [known.get(a.ctypes.data, f"array_{i}") for i, a in enumerate(arrays)]

@@ -7,7 +7,7 @@ equal files: what numba and LLVM name, they name by counters and addresses, so a
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numba import types
@@ -63,8 +63,8 @@ def _kernel(module: str, name: str, dtype: str) -> str:
 
 def _fma64() -> str:
     kind = types.float64(types.float64, types.float64, types.float64)
-    source = Path(fma64.__file__)
-    return _kept(FMA64, source, lambda: texts.cleaned(*llvm_code(callback(fma64.fma64, kind), kind), FMA64))
+    source, body = Path(fma64.__file__), cast(Any, fma64).fma64
+    return _kept(FMA64, source, lambda: texts.cleaned(*llvm_code(callback(body, kind), kind), FMA64))
 
 
 def _kept(name: str, source: Path, write: Any) -> str:

@@ -19,6 +19,9 @@ SPECIAL = (
 )  # fmt: skip
 """And their negatives: all triples of them."""
 
+PRODUCTS = ((0x16B6DD157CFA63, 0x168A75807E40C1), (0x11D12802DF8B95, 0x1CBC90095E8C04), (2**26 + 1, 2**27 + 2))
+"""Of which the first is 2**105 and some 30 bits more, the second some less, and the last has 54 bits, a tie by itself."""
+
 COUNT = 6000
 
 
@@ -50,10 +53,19 @@ def triples(rng: random.Random) -> Iterator[Triple]:
         yield whole(), whole(), math.ldexp(whole(), rng.randrange(-60, 110))
 
 
+def ties() -> Iterator[Triple]:
+    """Addends of which a product is half of the last bit, nearly; and what decides a tie from far below."""
+    rng = random.Random(1)
+    for (x, y), _ in product(PRODUCTS, range(40)):
+        for sign in (1, -1):
+            yield float(x), float(y), sign * math.ldexp(rng.getrandbits(52) | 1 << 52, 106)
+            yield float(x), float(y), sign * math.ldexp(1, rng.randrange(-1074, 106))
+
+
 def test_it_is_rounded_once_whatever_is_given() -> None:
     ours = njit(fma64)
     signed = [sign * x for x in SPECIAL for sign in (1, -1)]
-    every = [*product(signed, signed, signed), *triples(random.Random(0))]
+    every = [*product(signed, signed, signed), *ties(), *triples(random.Random(0))]
     with np.errstate(all="ignore"):
         wrong = [t for t in every if word_of(ours(*t)) != word_of(float(fma(*map(np.float64, t))))]
     assert not wrong

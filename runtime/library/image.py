@@ -133,9 +133,16 @@ class Imaging:
         ]
         held = [PlacedArray(name, *self._of(id)) for id, (name, _) in self.source.held.items() if id in self.where]
         calls = [self._call(i, op) for i, op in enumerate(self.program.ops)]
-        state = bytes(self.state) if held else b""
-        parts = (inputs, outputs, held, cleared)
-        return Image(tuple(calls), self.arena, bytes(self.const), state, *map(tuple, parts))  # type: ignore[arg-type]
+        return Image(
+            tuple(calls),
+            self.arena,
+            bytes(self.const),
+            bytes(self.state) if held else b"",
+            tuple(inputs),
+            tuple(outputs),
+            tuple(held),
+            tuple(cleared),
+        )
 
     # ------------------------------------------------------------------ where values lie
 

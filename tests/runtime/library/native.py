@@ -19,8 +19,8 @@ Array = npt.NDArray[Any]
 LINE = 64
 
 
-def room(nbytes: int, fill: int = 0xA5) -> Array:
-    """Bytes that begin at a cache line, and hold junk."""
+def room(nbytes: int, fill: int = 0xFF) -> Array:
+    """Bytes that begin at a cache line, and hold junk: as floats no numbers."""
     memory = np.full(nbytes + LINE, fill, np.uint8)
     return memory[-memory.ctypes.data % LINE :][:nbytes]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import Library
-from dgrr.runtime.library.entry import BUFFER, STATE
+from dgrr.runtime.library.calls import BUFFER, STATE
 from dgrr.runtime.library.image import NOT_FINITE
 
 from .conftest import batches, step

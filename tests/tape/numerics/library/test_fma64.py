@@ -19,8 +19,11 @@ SPECIAL = (
 )  # fmt: skip
 """And their negatives: all triples of them."""
 
-PRODUCTS = ((0x16B6DD157CFA63, 0x168A75807E40C1), (0x11D12802DF8B95, 0x1CBC90095E8C04), (2**26 + 1, 2**27 + 2))
-"""Of which the first is 2**105 and some 30 bits more, the second some less, and the last has 54 bits, a tie by itself."""
+HALVES = ((0x16B6DD157CFA63, 0x168A75807E40C1), (0x11D12802DF8B95, 0x1CBC90095E8C04))
+"""The first product is 2**105 and some 30 bits more, the second is less by some."""
+
+TIE = float(2**26 + 1), float(2**27 + 1)
+"""Their product has 54 bits."""
 
 COUNT = 6000
 
@@ -56,10 +59,12 @@ def triples(rng: random.Random) -> Iterator[Triple]:
 def ties() -> Iterator[Triple]:
     """Addends of which a product is half of the last bit, nearly; and what decides a tie from far below."""
     rng = random.Random(1)
-    for (x, y), _ in product(PRODUCTS, range(40)):
+    for (x, y), _ in product(HALVES, range(40)):
         for sign in (1, -1):
             yield float(x), float(y), sign * math.ldexp(rng.getrandbits(52) | 1 << 52, 106)
-            yield float(x), float(y), sign * math.ldexp(1, rng.randrange(-1074, 106))
+    for k in range(-1074, 106):
+        yield *TIE, math.ldexp(1, k)
+        yield *TIE, math.ldexp(-1, k)
 
 
 def test_it_is_rounded_once_whatever_is_given() -> None:

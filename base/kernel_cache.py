@@ -12,8 +12,8 @@ from uuid import uuid4
 
 import platformdirs
 
-SUFFIXES = (".nbc", ".nbi", ".ptx", ".cubin")
-"""Machine code, numba's own indices of it, and code for GPUs: the files that the folder holds."""
+SUFFIXES = (".nbc", ".nbi", ".ptx", ".cubin", ".ll")
+"""Machine code, numba's own indices of it, code for GPUs and for CPUs elsewhere: the files that the folder holds."""
 
 
 def folder() -> Path:

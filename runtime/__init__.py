@@ -14,6 +14,8 @@ from .captured.purity import CaptureError
 from .cuda.driver import CudaError
 from .data import Batch, Batches, Dataset, Stream
 from .generating import Generator
+from .library.export import Library, export_library
+from .library.source import LibraryError
 from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_rule
 from .step.completed import completed
 from .step.eager import EagerStep
@@ -52,6 +54,8 @@ __all__ = [
     "Generator",
     "History",
     "Keep",
+    "Library",
+    "LibraryError",
     "ManyShapesWarning",
     "NonFiniteError",
     "Recorder",
@@ -73,6 +77,7 @@ __all__ = [
     "data",
     "ensemble",
     "evaluate",
+    "export_library",
     "gradients",
     "joined",
     "make_rule",

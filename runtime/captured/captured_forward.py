@@ -4,9 +4,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...base.arrays import Array
+from ...tape import DomainError
 from ..ir.forward import forward_graph, record_forward
+from ..library.source import LibrarySource, Weights, closed_over, names_of
 from ..lower.bind import BoundPlan, Fault
-from ..lower.compile import compile_graph
+from ..lower.compile import compile_alone, compile_graph
 from ..step.batch import BatchSignature, batch_signature, map_batch
 from ..step.forward import Forward, eager_forward
 from ..step.loss_call import RunPoint
@@ -67,6 +69,15 @@ class CapturedForward:
         table.run()
         return table.result
 
+    def source(self, function: Any, name: str, weights: Weights) -> LibrarySource:
+        """What a library is made of, for the signature that came last. Raises DomainError if none has come."""
+        if self._table is None:
+            raise DomainError(
+                "export_library: argument 'captured': expected a function that was captured for some arrays, got "
+                "one for none; give an example: capture_function(function, x)"
+            )
+        return self._table.source(function, name, weights)
+
     def _op_by_op(self, batch: Any) -> Any:
         state = self._arrays["state"]
         step = int(state["step"]) if "step" in state else 0
@@ -108,6 +119,17 @@ class _Table(InputBuffers):
         plan = compile_graph(self._graph, constants)
         self._bound: BoundPlan = bound_on(mirror, plan, recording, self.inputs, constants, arrays)
         self._views = self._made()
+
+    def source(self, function: Any, name: str, weights: Weights) -> LibrarySource:
+        """What a library is made of; ``function`` is what closes over arrays."""
+        recording, where = self._recording, [place for place, _, _ in self.signature]
+        graph, constants = forward_graph(recording)
+        inputs = dict(zip(names_of(where, "in", "in0"), recording.inputs, strict=True))
+        outputs = dict(zip(names_of(graph.outputs, "out", "out"), graph.outputs, strict=True))
+        arrays = recording.tape.held if weights == "state" else {}
+        names = closed_over(function, list(arrays.values()))
+        held = {id: (known, array) for known, (id, array) in zip(names, arrays.items(), strict=True)}
+        return LibrarySource(name, graph, constants, inputs, outputs, held, compile_alone)
 
     @property
     def nbytes(self) -> int:

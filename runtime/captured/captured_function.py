@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from ..library.source import LibrarySource, Weights
 from ..step.batch import map_batch
 from ..step.training_step import StateDict
 from .captured_forward import CapturedForward
@@ -14,6 +15,7 @@ class CapturedFunction:
     """What `capture_function` gives: the same function of arrays. For one thread at a time."""
 
     def __init__(self, function: Callable[..., Any], plan_bytes: int = PLAN_BYTES, device: Device = "cpu") -> None:
+        self._function = function
         self._name = getattr(function, "__qualname__", type(function).__name__)
         arrays: StateDict = {"params": {}, "state": {}, "model_state": {}}
         self._forward = CapturedForward(
@@ -25,6 +27,10 @@ class CapturedFunction:
 
     def __repr__(self) -> str:
         return f"<CapturedFunction of {self._name}>"
+
+    def library_source(self, weights: Weights) -> LibrarySource:
+        """What `export_library` makes a library of."""
+        return self._forward.source(self._function, self._name.split(".")[-1], weights)
 
     def __call__(self, *arrays: Any) -> Any:
         """The result, with an array of the caller's own in place of each Var. Raises as `capture_function`."""

@@ -1,6 +1,7 @@
 """A captured training step: recorded once, then replayed from a fixed table, to the bit what an eager step computes."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ...base.arrays import Arrays
@@ -10,7 +11,9 @@ from ...screen.panels import folded
 from ...screen.showing import counted, size
 from ...tape import DomainError
 from ...tape.numerics.engine.kernel import Kernel
-from ..ir.graph import IRGraph
+from ..ir.graph import IRGraph, Role
+from ..library.source import LibrarySource, Weights, names_of
+from ..lower.compile import compile_alone, without
 from ..lower.plan import BindingPlan
 from ..lower.program import Program
 from ..optim.groups import Optimizer
@@ -21,6 +24,9 @@ from .kept import PLAN_BYTES
 from .profile import Profile, profile
 from .replayed_step import Device, OnShapeChange, ReplayedStep
 from .verification import REFERENCE_WORK, VerifyReport, verify_step
+
+PARTS = {"params": Role.PARAM, "state": Role.STATE, "model_state": Role.MODEL_STATE}
+"""What values are that training changes."""
 
 
 class CapturedStep(ReplayedStep):
@@ -104,6 +110,26 @@ class CapturedStep(ReplayedStep):
         step.load_state_dict(self.state_dict())
         step.bind(batch)
         return step
+
+    def library_source(self, weights: Weights) -> LibrarySource:
+        """What `export_library` makes a library of: the step with all that training changes, for the batch bound."""
+        plans = self.bound_plans("export_library")
+        graph, constants = plans.recorded
+        inputs = names_of([where for where, _, _ in plans.signature], "in", "in0")
+        held = {
+            value.id: (value.name, self.arrays[part][value.name])
+            for part, role in PARTS.items()
+            for value in graph.with_role(role)
+        }
+        return LibrarySource(
+            "step",
+            graph,
+            constants,
+            dict(zip(inputs, plans.recording.inputs, strict=True)),
+            {"loss": "loss"},
+            held,
+            partial(compile_alone, passes=without(self._without), kernels=self._kernels),
+        )
 
     def verify(self, replays: int = 20, *, reference_work: int = REFERENCE_WORK) -> VerifyReport:
         """Check the step on the batch that is bound, from its graph to its memory; it stays as it is, to the bit.

@@ -85,13 +85,14 @@ class Plans(InputBuffers):
         return self._mirror is not None
 
     @cached_property
-    def _recorded(self) -> tuple[IRGraph, dict[int, Array]]:
+    def recorded(self) -> tuple[IRGraph, dict[int, Array]]:
+        """The whole step, and the data of its constants."""
         return step_graph(self.recording, self._step.recipe, self._step.state)
 
     @property
     def graph(self) -> IRGraph:
         """The whole step, as recorded."""
-        return self._recorded[0]
+        return self.recorded[0]
 
     def require_same(self, when: str) -> None:
         """Raise CaptureError if the loss function, recorded once more, is not what the plans run."""
@@ -127,7 +128,7 @@ class Plans(InputBuffers):
     @cached_property
     def step(self) -> "Executable":
         """Forward, loss, backward, optimizer."""
-        return self._bound(*self._recorded)
+        return self._bound(*self.recorded)
 
     @cached_property
     def gradients(self) -> "Executable":

@@ -10,12 +10,13 @@ from functools import partial
 from ...base.arrays import Array
 from ...tape.errors import DomainError
 from ...tape.numerics.engine.kernel import Kernel
+from ...tape.numerics.engine.launch import parts_for
 from ..ir.bodies import bodies_of, inputs_of, step_outputs
 from ..ir.graph import IRGraph, IRNode
 from ..ir.passes import eliminate_common_subexpressions, eliminate_dead_code
 from ..ir.verify import checked
 from .choice import ChoicePlan
-from .loop import LoopPlan, loop_plan
+from .loop import LoopPlan, loop_plan, with_own_outputs
 from .lower import Lowering
 from .passes.chains import fuse_chains
 from .passes.cross_entropy import fuse_cross_entropy
@@ -24,7 +25,7 @@ from .passes.grouped_updates import group_updates
 from .passes.joined_slices import join_slices
 from .passes.shared_steps import share_steps
 from .passes.unit_factors import drop_unit_factors
-from .plan import BindingPlan, plan
+from .plan import BindingPlan, Split, alone, plan
 from .program import Program, RepeatedCalls
 
 GRAPH_PASSES: dict[str, Callable[[IRGraph], IRGraph]] = {
@@ -67,16 +68,27 @@ def compile_graph(
     kernels: Mapping[Kernel, Kernel] | None = None,
 ) -> BindingPlan:
     """The plan of a graph; ``kernels`` puts other kernels in the place of some."""
-    program = _lowered(checked(graph), constants, passes)
+    program = _lowered(checked(graph), constants, passes, parts_for)
     return plan(program.with_kernels(kernels or {}), in_place="in-place" in passes)
 
 
-def _lowered(graph: IRGraph, constants: Mapping[int, Array], passes: Collection[str]) -> Program:
-    """The program of a graph after all passes."""
+def compile_alone(
+    graph: IRGraph,
+    constants: Mapping[int, Array],
+    passes: Collection[str] = PASSES,
+    kernels: Mapping[Kernel, Kernel] | None = None,
+) -> BindingPlan:
+    """The plan of a graph for one thread, its outputs in row-major order, each in storage of its own."""
+    program = with_own_outputs(_lowered(checked(graph), constants, passes, alone))
+    return plan(program.with_kernels(kernels or {}), in_place="in-place" in passes, split=alone)
+
+
+def _lowered(graph: IRGraph, constants: Mapping[int, Array], passes: Collection[str], split: Split) -> Program:
+    """The program of a graph after all passes; ``split`` is for the bodies of its loops."""
     for name, graph_pass in GRAPH_PASSES.items():
         if name in passes:
             graph = checked(graph_pass(graph))
-    repeated = partial(_repeated, passes=passes)
+    repeated = partial(_repeated, passes=passes, split=split)
     program = Lowering(graph, constants, repeated, aliases="aliases" in passes, strides="strides" in passes).run()
     for name, program_pass in PROGRAM_PASSES.items():
         if name in passes:
@@ -84,10 +96,10 @@ def _lowered(graph: IRGraph, constants: Mapping[int, Array], passes: Collection[
     return program
 
 
-def _repeated(node: IRNode, passes: Collection[str]) -> RepeatedCalls:
+def _repeated(node: IRNode, passes: Collection[str], split: Split) -> RepeatedCalls:
     """The plan of a node with bodies, each of which is a graph like others."""
     plans = list[LoopPlan]()
     for body in bodies_of(node):
-        program = _lowered(replace(body, outputs=step_outputs(node, body)), {}, passes)
-        plans.append(loop_plan(node, program, inputs_of(body), in_place="in-place" in passes))
+        program = _lowered(replace(body, outputs=step_outputs(node, body)), {}, passes, split)
+        plans.append(loop_plan(node, program, inputs_of(body), in_place="in-place" in passes, split=split))
     return ChoicePlan(*plans) if node.op == "cond" else plans[0]

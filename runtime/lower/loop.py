@@ -25,7 +25,7 @@ from ..ir.graph import IRNode
 from ..step.memory import aligned
 from .array_layout import ArrayLayout
 from .lower import COPY_ELEMENTS
-from .plan import BindingPlan, operand_strides, plan
+from .plan import BindingPlan, Split, operand_strides, plan
 from .program import LoweredOp, Program, RepeatedCalls, StoragePlace
 
 
@@ -79,9 +79,7 @@ class LoopPlan(RepeatedCalls):
         program, pointed, starts, inner = self.body.program, list[LoopPointer](), list[int](), list[Words]()
         for i, op in enumerate(program.ops):
             starts.append(len(pointed))
-            pointed += [self._pointer(v) for v in op.table]
-            if i in self.body.scratch:
-                pointed.append(LoopPointer(self._arena, self.body.scratch[i].offset))
+            pointed += self.pointers(i, op)
         pointers, rows = np.zeros(len(pointed), np.int64), np.empty((len(program.ops), machine.ROW), np.int64)
         for i, op in enumerate(program.ops):
             words = op.words if isinstance(op.words, Words) else op.words.words(operand_strides(program, op))
@@ -90,9 +88,14 @@ class LoopPlan(RepeatedCalls):
             inner.append(words)
         every = max(1, LOOK_WORK // (CALL_WORK + sum(CALL_WORK + op.work for op in program.ops)))
         truth = self._state(0) if self.open else None
-        return LoopWords(self.places, rows, pointers, pointed, self._before(), list(self._after()), inner, truth, every)
+        return LoopWords(self.places, rows, pointers, pointed, self.before, list(self.after), inner, truth, every)
 
     # ------------------------------------------------------------------ where values lie
+
+    def pointers(self, i: int, op: LoweredOp) -> list[LoopPointer]:
+        """Where the operands of the ``i``-th op of the body lie, and the memory that it needs."""
+        scratch = [self.body.scratch[i].offset] if i in self.body.scratch else []
+        return [*map(self._pointer, op.table), *(LoopPointer(self._arena, offset) for offset in scratch)]
 
     @property
     def _arena(self) -> int:
@@ -157,14 +160,16 @@ class LoopPlan(RepeatedCalls):
         positions = [k for k, v in enumerate(op.inputs) if program.root(v) == before]
         return len(positions) == 1 and positions[0] in op.aliases and op.inputs[positions[0]] == before
 
-    def _before(self) -> list[LoopCopy]:
+    @property
+    def before(self) -> list[LoopCopy]:
         """The first state, to where the steps have it."""
         return [
             LoopCopy(self._state(i), LoopPointer(len(self.results) + i, 0), self.body.program.layout(id).nbytes)
             for i, id in enumerate(self._carried)
         ]
 
-    def _after(self) -> Iterator[LoopCopy]:
+    @property
+    def after(self) -> Iterator[LoopCopy]:
         """The state after a step, to where the next one reads it."""
         for i, id in enumerate(self._carried):
             if not self._in_place(i):
@@ -172,14 +177,17 @@ class LoopPlan(RepeatedCalls):
                 yield LoopCopy(self._state(i), self._pointer(value), self.body.program.layout(id).nbytes)
 
 
-def loop_plan(node: IRNode, program: Program, inputs: list[tuple[str, int]], *, in_place: bool) -> LoopPlan:
+def loop_plan(
+    node: IRNode, program: Program, inputs: list[tuple[str, int]], *, in_place: bool, split: Split
+) -> LoopPlan:
     """The plan of one of a node's bodies, which was lowered; ``inputs`` are those of the body."""
-    program = _with_own_outputs(program)
-    body, given = plan(program, in_place=in_place), [("around", -1)] * (len(node.inputs) - len(inputs)) + inputs
+    program = with_own_outputs(program)
+    body = plan(program, in_place=in_place, split=split)
+    given = [("around", -1)] * (len(node.inputs) - len(inputs)) + inputs
     return LoopPlan(node.op, body, places_of(node), node.attrs["results"], program.graph.outputs, tuple(given))
 
 
-def _with_own_outputs(program: Program) -> Program:
+def with_own_outputs(program: Program) -> Program:
     """The program with every output in storage of its own: what is given to the body, or stored already, is copied.
 
     Of what is given that is done first, so that a step may overwrite it.

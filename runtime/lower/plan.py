@@ -1,6 +1,6 @@
 """The binding plan: for every value a slot, an offset and a lifetime; for every op the parts it is split into."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,9 +85,18 @@ class _Life:
     last: int
 
 
-def plan(program: Program, *, in_place: bool) -> BindingPlan:
+Split = Callable[[int], int]
+"""Into how many parts a call of so many arithmetic operations is split."""
+
+
+def alone(work: int) -> int:
+    """One part, as of one thread."""
+    return 1
+
+
+def plan(program: Program, *, in_place: bool, split: Split = parts_for) -> BindingPlan:
     """Split the ops into parts and give every static its memory. With ``in_place`` off no op overwrites an input."""
-    parts = tuple([0 if isinstance(op.words, RepeatedCalls) else parts_for(op.work * HAND_OVER) for op in program.ops])
+    parts = tuple([0 if isinstance(op.words, RepeatedCalls) else split(op.work * HAND_OVER) for op in program.ops])
     lives = _lives(program, in_place=in_place)
     scratch = {i: n for i, op in enumerate(program.ops) if (n := _scratch(program, op, parts[i]))}
     wanted = [(life.owner, life.nbytes, life.first, life.last) for life in {id(v): v for v in lives.values()}.values()]

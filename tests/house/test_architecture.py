@@ -39,7 +39,9 @@ OF_FORMATS = ("trace/v1/", "trace/v2/")
 NUMBA = re.compile(r"tape/numerics/|tape/ops/\w+/kernels(/|\.py)|runtime/optim/(kernels|laws/known)\.py|trace/v1/")
 """Where numba may be imported."""
 
-INTERNALS = tuple(f"tape/numerics/{name}.py" for name in ("engine/code_for", "engine/numba_internals", "interrupts"))
+INTERNALS = tuple(
+    f"tape/numerics/{name}.py" for name in ("engine/code_for", "engine/numba_internals", "interrupts", "llvm/link")
+)
 """Where alone numba's internals and llvmlite may be imported."""
 PUBLIC = re.compile(r"numba(\.extending|\.types)?(\.[A-Za-z]\w*)?")
 """What numba promises to keep."""

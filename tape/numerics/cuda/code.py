@@ -1,8 +1,5 @@
 """The PTX of what a plan runs: kept on disk like machine code, written by processes of its own where it is missing."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,8 +18,8 @@ from ..engine.compile_notice import compile_notice
 from ..engine.disk_cache import stamp_of
 from ..engine.kernel import Kernel
 from ..engine.threads import THREADS
+from ..llvm.worker import answers
 from . import translate
-from .translator import process_environment
 
 
 class TranslationError(DgrrError, RuntimeError):
@@ -107,27 +104,11 @@ def _translated(missing: Sequence[Wanted]) -> dict[Wanted, str]:
 
 def _run(share: Sequence[Wanted], folder: Path, told: Callable[[str], None]) -> None:
     """Have one process translate a share. Raises TranslationError at the first that fails."""
-    command = [sys.executable, "-m", "dgrr.tape.numerics.cuda.translator"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=process_environment(), text=True
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write("".join(json.dumps(one.task(folder)) + "\n" for one in share))
-        process.stdin.close()
-        answers = 0
-        for line in process.stdout:
-            i, error = _answer(line)
-            told(share[i].name)
-            answers += 1
-            if error is not None:
-                process.kill()
-                raise TranslationError(f"kernel {share[i].name}: expected code that a GPU can run, got {error}")
-    if answers < len(share):
-        raise TranslationError(f"kernel {share[answers].name}: the process that translates it ended: see its message")
-
-
-def _answer(line: str) -> tuple[int, str | None]:
-    """The number of a task, and what went wrong with it."""
-    number, error = json.loads(line)
-    return int(number), error
+    made = 0
+    for _, error in answers("dgrr.tape.numerics.cuda.translator", "gpu", [one.task(folder) for one in share]):
+        if error is not None:
+            raise TranslationError(f"kernel {share[made].name}: expected code that a GPU can run, got {error}")
+        told(share[made].name)
+        made += 1
+    if made < len(share):
+        raise TranslationError(f"kernel {share[made].name}: the process that translates it ended: see its message")

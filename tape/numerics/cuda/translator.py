@@ -1,31 +1,22 @@
-"""The process that translates: ``python -m dgrr.tape.numerics.cuda.translator`` reads tasks, a JSON object a line.
+"""The process that translates: ``python -m dgrr.tape.numerics.cuda.translator`` writes the PTX of tasks."""
 
-Each is answered by a line: the number of the task, and the error in words or null. It runs without numba's own
-optimiser, whose output is for the CPU at hand: `process_environment`.
-"""
-
-import json
 import os
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..engine.code_for import VARIABLE
 from ..engine.kernel import KERNELS, Kernel
-from ..engine.numba_internals import ptx
+from ..llvm.link import linked, machine_for, optimised
+from ..llvm.worker import serve
 from .entry import NAME
 from .translate import chain_modules, kernel_modules
 
-__all__ = ["main", "process_environment"]
+NVIDIA = "nvptx64-nvidia-cuda"
 
-
-def process_environment() -> dict[str, str]:
-    """The environment of such a process, which finds the modules that this one finds."""
-    numba = {"NUMBA_OPT": "0", "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
-    return {**os.environ, **numba, VARIABLE: "gpu", "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
+VIRTUAL = "sm_75"
+"""The architecture that PTX is written for: the driver compiles it for the GPU that is there, of that age or later."""
 
 
 def _kernel(module: str, name: str) -> Kernel:
@@ -42,20 +33,14 @@ def modules(task: dict[str, Any]) -> list[str]:
     return chain_modules(links, task["locals"])
 
 
-def main() -> None:
-    """Translate until the standard input ends."""
-    for i, line in enumerate(sys.stdin):
-        task = json.loads(line)
-        try:
-            text, error = ptx(modules(task), NAME), None
-            path = Path(task["path"])
-            partial = path.with_name(f"{path.stem}-{os.getpid()}.partial")
-            partial.write_text(text)
-            partial.replace(path)
-        except Exception as problem:  # the process that asked says it
-            error = f"{type(problem).__name__}: {problem}"
-        print(json.dumps([i, error]), flush=True)
+def write(task: dict[str, Any]) -> None:
+    """Write the PTX of a task into its file, whole or not at all."""
+    machine, path = machine_for(NVIDIA, VIRTUAL), Path(task["path"])
+    module = optimised(linked(modules(task), machine, [NAME]), machine, vectorised=False)
+    partial = path.with_name(f"{path.stem}-{os.getpid()}.partial")
+    partial.write_text(machine.emit_assembly(module))
+    partial.replace(path)
 
 
 if __name__ == "__main__":
-    main()
+    serve(write)

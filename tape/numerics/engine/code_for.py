@@ -1,7 +1,8 @@
-"""For which machine this process writes code: CPUs of a level, or GPUs, where every thread runs one part of a kernel.
+"""For which machine this process writes code: CPUs of a level, GPUs, where every thread runs one part of a kernel, or a
+CPU that is elsewhere.
 
-A kernel's text is the same for both. Where the shape of a loop suits one of them alone, it is chosen here, once, before
-anything is compiled; code for GPUs is written by processes of its own.
+A kernel's text is the same for all. Where the shape of a loop suits one of them alone, it is chosen here, once, before
+anything is compiled; code for GPUs and for CPUs elsewhere is written by processes of its own.
 
 A level is a set of instructions, so that what one machine compiles serves every other that has them. The levels of
 x86-64 are those of its psABI (section 3.1.1); elsewhere there is one, ``generic``: armv8-a on ARM. ``NUMBA_CPU_NAME``
@@ -19,10 +20,28 @@ import llvmlite.binding as llvm
 from numba import config
 
 VARIABLE = "DGRR_CODE_FOR"
-"""The environment variable that a process which writes code for GPUs is started with."""
+"""The environment variable that a process which writes code for another machine is started with."""
 
-GPU = os.environ.get(VARIABLE) == "gpu"
+CODE_FOR = os.environ.get(VARIABLE, "cpu")
+"""``cpu``, ``gpu``, or as `elsewhere` writes it."""
+
+GPU = CODE_FOR == "gpu"
 """Whether the code is for GPUs."""
+
+
+def elsewhere(vector: int, bundle: int) -> str:
+    """What a process is started with that writes code for CPUs whose vector registers have so many bytes.
+
+    ``bundle`` are the bytes of the vectors of long loops.
+    """
+    return f"cpu {vector} {bundle}"
+
+
+_, *_SIZES = CODE_FOR.split()
+
+VECTOR, BUNDLE = map(int, _SIZES) if _SIZES else (None, 256)
+"""Bytes of a vector register, where the CPU is elsewhere; of the vectors of long loops on a CPU: four of the widest
+registers, whose operations run interleaved."""
 
 
 class Level(NamedTuple):

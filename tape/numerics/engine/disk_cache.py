@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ....base import kernel_cache
-from .code_for import GPU, target
+from .code_for import CODE_FOR, target
 from .numba_internals import VERSIONS, KernelCache, dumps, use_cache
 from .sources import sources_digest
 
@@ -32,7 +32,7 @@ Not at once: several environments share the folder, each with its version.
 @cache
 def stamp_of(source: Path) -> str:
     """What the code of kernels of a source file depends on besides signature and machine."""
-    return sha256(f"{VERSIONS} {'gpu' if GPU else 'cpu'} {sources_digest(source)}".encode()).hexdigest()
+    return sha256(f"{VERSIONS} {CODE_FOR} {sources_digest(source)}".encode()).hexdigest()
 
 
 def compiled_by(level: str) -> dict[str, str]:

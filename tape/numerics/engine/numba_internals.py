@@ -8,7 +8,6 @@ break with any new version of numba; so the versions allowed are those that the 
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
 import copy
 import gc
-import re
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -60,7 +59,6 @@ __all__ = [
     "ir",
     "is_kept",
     "llvm_code",
-    "ptx",
     "room",
     "signature",
     "target",
@@ -132,12 +130,6 @@ def assembly(text: str) -> str:
     return written
 
 
-# ------------------------------------------------------------------ GPUs
-
-VIRTUAL = "sm_75"
-"""The architecture that PTX is written for: the driver compiles it for the GPU that is there, of that age or later."""
-
-
 def llvm_code(compiled: CFunc, kind: Any) -> tuple[str, str]:
     """What numba makes of a function before any machine is known, and the symbol by which it is called.
 
@@ -147,46 +139,6 @@ def llvm_code(compiled: CFunc, kind: Any) -> tuple[str, str]:
         made = compiled._compiler.compile(kind.args, kind.return_type)
         made.library.finalize()  # links what it calls
     return made.library.get_llvm_str(), made.fndesc.llvm_func_name
-
-
-def ptx(modules: Sequence[str], entry: str) -> str:
-    """PTX of LLVM modules linked to one, of which all but the function ``entry`` is inlined or private.
-
-    Nothing in them may be contracted or approximated that is not written so: LLVM's defaults, which hold here too.
-    """
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    machine = llvm.Target.from_triple(NVIDIA).create_target_machine(cpu=VIRTUAL, opt=3)
-    first, *others = [llvm.parse_assembly(_retargeted(text, str(machine.target_data))) for text in modules]
-    for other in others:
-        first.link_in(other)
-    for function in first.functions:
-        if not function.is_declaration and function.name != entry:
-            function.linkage = "internal"
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.slp_vectorization = False
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(first, builder)
-    written: str = machine.emit_assembly(first)
-    return written
-
-
-NVIDIA = "nvptx64-nvidia-cuda"
-
-UNOWNED = "define internal void @NRT_{}(ptr %array) alwaysinline {{ ret void }}"
-"""Numba counts the references to arrays; those of kernels have no owner."""
-
-
-def _retargeted(text: str, layout: str) -> str:
-    """A module's text for NVIDIA GPUs, where nothing counts references."""
-    text = re.sub(r"^target datalayout.*$", f'target datalayout = "{layout}"', text, flags=re.M)
-    text = re.sub(r"^target triple.*$", f'target triple = "{NVIDIA}"', text, flags=re.M)
-    for name in ("incref", "decref"):
-        known = re.compile(rf"^define [^@\n]*@NRT_{name}\(", re.M)
-        text, found = known.subn(f"define linkonce_odr void @owned_{name}(", text)
-        if found:
-            text += "\n" + UNOWNED.format(name)
-    return text
 
 
 # ------------------------------------------------------------------ writing code

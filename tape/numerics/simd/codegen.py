@@ -8,6 +8,7 @@ builder, for intrinsics to call.
 from collections.abc import Callable, Sequence
 from functools import cache
 
+from ..engine.code_for import VECTOR
 from ..engine.emit import I64, VOID, Builder, Value, bytes_of, shuffled
 from ..engine.numba_internals import assembly, ir
 
@@ -24,10 +25,13 @@ define <16 x float> @probe(<16 x float> %a, <16 x float> %b) {
 
 @cache
 def vector_bytes() -> int:
-    """Bytes of the vector registers of the CPU that numba compiles for: 64 (AVX-512), 32 (AVX), else 16.
+    """Bytes of the vector registers of the CPU that code is for: 64 (AVX-512), 32 (AVX), else 16.
 
-    LLVM alone knows which registers the name of a CPU stands for, so it is asked to compile a sum.
+    Of the one that numba compiles for LLVM alone knows which registers its name stands for, so it is asked to compile a
+    sum.
     """
+    if VECTOR is not None:
+        return VECTOR
     written = assembly(PROBE)
     return 64 if "zmm" in written else 32 if "ymm" in written else 16
 

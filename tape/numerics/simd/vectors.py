@@ -11,16 +11,13 @@ from numba import types
 from numba.extending import intrinsic
 
 from ..engine import emit
-from ..engine.code_for import GPU
+from ..engine.code_for import BUNDLE, GPU
 from ..engine.emit import I1, I8, I64, VOID
 from ..engine.numba_internals import array_data, ir
 from .lanes import Lanes, inlined
 
 LANES = 16
 """Lanes of the sums of the bit contract."""
-
-BUNDLE = 256
-"""Bytes of the vectors of long loops on a CPU: four of the widest registers, whose operations run interleaved."""
 
 
 def place_of(context, builder, kind, array, i):

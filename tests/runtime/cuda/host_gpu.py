@@ -24,7 +24,7 @@ from dgrr.base import kernel_cache
 from dgrr.runtime.cuda.driver import Clear, Copy, KernelNode
 from dgrr.tape.numerics.cuda.code import Wanted
 from dgrr.tape.numerics.cuda.entry import NAME
-from dgrr.tape.numerics.cuda.translator import process_environment
+from dgrr.tape.numerics.llvm.worker import environment
 
 SREGS = ("tid", "ctaid", "ntid")
 
@@ -66,9 +66,7 @@ def modules_of(wanted: Sequence[Wanted]) -> list[str]:
     if missing:
         tasks = "".join(json.dumps(one.task(Path())) + "\n" for one in missing)
         command = [sys.executable, "-c", TRANSLATE]
-        done = subprocess.run(
-            command, input=tasks, env=process_environment(), text=True, capture_output=True, check=False
-        )
+        done = subprocess.run(command, input=tasks, env=environment("gpu"), text=True, capture_output=True, check=False)
         assert done.returncode == 0, done.stderr
         for one, text in zip(missing, done.stdout.splitlines(), strict=True):
             KNOWN[one] = text

@@ -15,7 +15,7 @@ from ....numerics.simd.codegen import CACHE_LINE
 from ....numerics.simd.pack import PANEL_VECTORS, copy_element, itemsize, vector_size
 from . import words as w
 from .image import fill_image
-from .tile import NARROW, SHORT, TALL, ResultTile, compute_results, height_of
+from .tile import NARROW, SHORT, TALL, ResultTile, compute_results, height_of, tiles
 
 OUT, SOURCE, OPERAND, LAST = range(4)
 """Positions of the table: the operand is weights or cotangents; the bias, if there is one, and scratch come last."""
@@ -25,6 +25,15 @@ OUT, SOURCE, OPERAND, LAST = range(4)
 def own_memory(table, k, part, nbytes):
     """Address of the memory of a part in the ``k``-th array, which has a cache line more than all parts need."""
     return (entry(table, k) + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE + part * nbytes
+
+
+_counted = njit(inline="always")(tiles)
+
+
+@njit(inline="always")
+def _tiles(outputs):
+    """How many tall and how many short tiles a group has."""
+    return _counted(outputs, height_of(TALL), height_of(SHORT))
 
 
 @njit(inline="always")
@@ -40,8 +49,9 @@ def pack_weights(table, ints, part, parts):
 
     Rows beyond the last one hold the last one's numbers again.
     """
-    size, outputs, tall = itemsize(table), word(ints, w.WEIGHT_OUTPUTS), word(ints, w.WEIGHT_TALL_TILES)
-    classes, tiles = word(ints, w.WEIGHT_CLASSES), tall + word(ints, w.WEIGHT_SHORT_TILES)
+    size, outputs, classes = itemsize(table), word(ints, w.WEIGHT_OUTPUTS), word(ints, w.WEIGHT_CLASSES)
+    tall, short = _tiles(outputs)
+    tiles = tall + short
     start, count = share(word(ints, w.WEIGHT_GROUPS) * classes * tiles, part, parts)
     for i in range(start, start + count):
         group, c, tile = i // (classes * tiles), i // tiles % classes, i % tiles
@@ -61,7 +71,8 @@ def pack_weights(table, ints, part, parts):
 def _compute_strip(table, ints, image, sample, group, strip, tile):
     """The results of a strip for one tile of outputs, counted through all classes."""
     size, results, outputs = itemsize(table), word(ints, w.RESULTS), word(ints, w.OUTPUTS)
-    tall, tiles = word(ints, w.TALL_TILES), word(ints, w.TALL_TILES) + word(ints, w.SHORT_TILES)
+    tall, short = _tiles(outputs)
+    tiles = tall + short
     c, row, high = tile // tiles, _first_row(tile % tiles, tall), tile % tiles < tall
     of_class = word(ints, w.CLASS_TABLE) + 2 * c
     terms, before = word(ints, of_class), word(ints, of_class + 1)
@@ -91,7 +102,8 @@ def convolve(table, ints, part, parts):
     Arrays: out, source, packed weights, the bias if there is one, scratch. Shares are ranges of tiles, counted
     through classes, strips, samples and groups.
     """
-    tiles = word(ints, w.CLASSES) * (word(ints, w.TALL_TILES) + word(ints, w.SHORT_TILES))
+    tall, short = _tiles(word(ints, w.OUTPUTS))
+    tiles = word(ints, w.CLASSES) * (tall + short)
     strips, samples, groups = word(ints, w.STRIPS), word(ints, w.SAMPLES), word(ints, w.GROUPS)
     image = own_memory(table, LAST + word(ints, w.BIAS), part, word(ints, w.IMAGE))
     start, count = share(groups * samples * strips * tiles, part, parts)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ....numerics.simd.codegen import CACHE_LINE
 from ....numerics.simd.pack import PANEL_VECTORS
 from ....numerics.sizes import Sizes
-from .tile import SHORT, TALL, shape
+from .tile import SHORT_ROWS, TALL_ROWS, tiles
 
 IMAGE_BYTES = 1 << 18
 """What an image may take of a second-level cache."""
@@ -119,17 +119,12 @@ class ConvPlan:
 
     # ------------------------------------------------------------------ tiles
 
-    @cached_property
-    def tiles(self) -> tuple[int, int]:
-        """How many tall and how many short tiles hold the outputs of a group, with few rows left over."""
-        tall, short = shape(TALL)[0], shape(SHORT)[0]
-        rest = -(-(self.outputs % tall) // short)
-        return (self.outputs // tall + 1, 0) if rest * short >= tall else (self.outputs // tall, rest)
-
     @property
     def padded(self) -> int:
-        """Rows of all tiles of a group."""
-        return self.tiles[0] * shape(TALL)[0] + self.tiles[1] * shape(SHORT)[0]
+        """Rows that all tiles of a group have at most, whatever the machine: so plans are the same on all."""
+        counts = [(height, *tiles(self.outputs, height, SHORT_ROWS)) for height in TALL_ROWS]
+        most = max(height * tall + SHORT_ROWS * short for height, tall, short in counts)
+        return -(-most // SHORT_ROWS) * SHORT_ROWS  # vectors of a GPU
 
     # ------------------------------------------------------------------ images
 

@@ -27,10 +27,22 @@ WORD = 8
 """Bytes of an entry of a table."""
 
 
+TALL_ROWS, SHORT_ROWS = (12, 6), 4
+"""Heights: of tall tiles with AVX-512, which has 32 registers, and with others, which have 16; of short ones."""
+
+
 def shape(tile: int) -> tuple[int, int]:
-    """Height and vectors of a tile, whose sums leave registers for a term: AVX-512 has 32 of them, others 16."""
-    tall = 12 if vector_bytes() == 64 else 6
-    return ((tall, 2), (4, 2), (tall, 1))[tile]
+    """Height and vectors of a tile, whose sums leave registers for a term."""
+    tall = TALL_ROWS[vector_bytes() != 64]
+    return ((tall, 2), (SHORT_ROWS, 2), (tall, 1))[tile]
+
+
+def tiles(outputs: int, tall: int, short: int) -> tuple[int, int]:
+    """How many tiles of these heights hold the outputs of a group, with few rows left over."""
+    rest = (outputs % tall + short - 1) // short
+    if rest * short >= tall:
+        return outputs // tall + 1, 0
+    return outputs // tall, rest
 
 
 class ResultTile(NamedTuple):

@@ -12,17 +12,17 @@ from .plan import ConvPlan
 
 # Positions of the words of `convolve` and `convolve_weights`.
 (
-    SAMPLES, GROUPS, CHANNELS, OUTPUTS, CLASSES, DEPTH, RESULTS, TALL_TILES, SHORT_TILES, PADDED, BIAS,
+    SAMPLES, GROUPS, CHANNELS, OUTPUTS, CLASSES, DEPTH, RESULTS, PADDED, BIAS,
     STRIPS, STRIP, ROWS, INNER, PHASES, LOWEST, SPAN, PLANE, IMAGE, PANEL, GRADIENT,
     STEP, SOURCE, SOURCE_PLANE, SOURCE_ROW, MIDDLE_TAPS, MIDDLE, LAST_TAPS, LAST, LAST_STEP, LAST_SOURCE,
     PHASE_TABLE, MIDDLE_TABLE, LAST_TABLE, CLASS_TABLE, OFFSET_TABLE, TABLES,
-) = range(38)  # fmt: skip
+) = range(36)  # fmt: skip
 
 # Positions of the words of `pack_weights`.
 (
-    WEIGHT_GROUPS, WEIGHT_OUTPUTS, WEIGHT_CLASSES, WEIGHT_DEPTH, WEIGHT_TALL_TILES, WEIGHT_SHORT_TILES, WEIGHT_PADDED,
+    WEIGHT_GROUPS, WEIGHT_OUTPUTS, WEIGHT_CLASSES, WEIGHT_DEPTH, WEIGHT_PADDED,
     OUTPUT_STRIDE, GROUP_STRIDE, WEIGHT_TABLES,
-) = range(10)  # fmt: skip
+) = range(8)  # fmt: skip
 
 # Positions of the words of `interleave`: elements of a line of the source and of the output, elements between two
 # neighbours of a class, then for each row where it begins in both and how many elements it has.
@@ -38,7 +38,7 @@ def words(plan: ConvPlan) -> Words:
     starts = [TABLES + sum(map(len, tables[:i])) for i in range(len(tables))]
     return Words(
         plan.samples, plan.groups, plan.channels, plan.outputs, prod(plan.classes), plan.depth, plan.results,
-        *plan.tiles, plan.padded, int(plan.bias),
+        plan.padded, int(plan.bias),
         -(-first.results // plan.strip), plan.strip, first.results, plan.inner, len(plan.phases), *plan.ahead,
         plan.plane, plan.image_bytes, plan.panel_bytes, plan.gradient_bytes,
         first.step, first.source, first.source * row, row, prod(len(axis.taps) for axis in middle),
@@ -50,7 +50,7 @@ def words(plan: ConvPlan) -> Words:
 def weight_words(plan: ConvPlan) -> Sequence[int]:
     """The words of the kernel that packs weights."""
     pitch = plan.taps if plan.swapped else plan.depth
-    sizes = (plan.groups, plan.outputs, prod(plan.classes), plan.depth, *plan.tiles, plan.padded)
+    sizes = (plan.groups, plan.outputs, prod(plan.classes), plan.depth, plan.padded)
     offsets = [at for terms in _terms(plan) for _, at in terms]
     return (*sizes, pitch, plan.outputs * plan.depth, *_classes(plan), *offsets)
 

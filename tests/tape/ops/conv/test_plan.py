@@ -71,9 +71,22 @@ def test_a_convolution_of_one_axis_has_one_row() -> None:
 @pytest.mark.parametrize("outputs", [0, 1, 4, 5, 8, 9, 12, 13, 16, 29, 64])
 def test_tiles_hold_all_outputs_and_little_more(monkeypatch: pytest.MonkeyPatch, width: int, outputs: int) -> None:
     monkeypatch.setattr(tile, "vector_bytes", lambda: width)
-    plan = plan_of(3, forward(4, 4, 1, 1, 0, 1), outputs=outputs)
-    short = tile.shape(tile.SHORT)[0]
-    assert outputs <= plan.padded < outputs + short
+    height, short = (tile.shape(which)[0] for which in (tile.TALL, tile.SHORT))
+    tall, rest = tile.tiles(outputs, height, short)
+    assert outputs <= tall * height + rest * short < outputs + short
+
+
+@pytest.mark.parametrize("outputs", [0, 1, 4, 5, 8, 9, 12, 13, 16, 29, 64])
+def test_a_plan_has_room_for_the_tiles_of_every_machine(monkeypatch: pytest.MonkeyPatch, outputs: int) -> None:
+    made = set[tuple[int, ...]]()
+    for width in WIDTHS:
+        monkeypatch.setattr(tile, "vector_bytes", lambda width=width: width)
+        plan = plan_of(3, forward(4, 4, 1, 1, 0, 1), outputs=outputs)
+        height, short = (tile.shape(which)[0] for which in (tile.TALL, tile.SHORT))
+        tall, rest = tile.tiles(outputs, height, short)
+        assert tall * height + rest * short <= plan.padded < outputs + 2 * short
+        made.add((plan.padded, *words(plan).values.tolist()))
+    assert len(made) == 1
 
 
 def test_every_part_has_memory_and_the_first_begins_at_a_cache_line() -> None:

@@ -1,4 +1,4 @@
-"""``dgrr export``: a table of the steps, or the weights before one of them, as a file for other programs."""
+"""``dgrr export``: a table of the steps, the weights before one of them, or a library, for other programs."""
 
 import argparse
 import os
@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING
 from .....base.errors import DgrrError
 from ....exit_codes import Exit
 from ...answer import Answer, Fact, done, failed, untold
-from ...arguments import Parser, UsageError
+from ...arguments import FUNCTION, Parser, UsageError, path
 from ...formats import require_answer
-from ...loading import current_folder, load_rules, load_run
+from ...loading import called, current_folder, described, load_rules, load_run
 
 if TYPE_CHECKING:
     from ....exporting.tables import Form
     from ....v2.read.reader import TraceReader
 
+TARGET = "x86-64-v3"
+"""For which machine a library is made where none is named."""
+
 HELP = """
-Write what is recorded as a file for other programs.
+Write what is recorded, or a model as a library of C, for other programs.
 
 Modules are those of the current folder and the installed ones.
 
@@ -26,25 +29,54 @@ examples:
   dgrr export run.dgrr --format parquet --form long -o run.parquet   norms of every gradient
   dgrr export run.dgrr --format tensorboard -o runs/first   tensorboard --logdir runs
   dgrr export run.dgrr --format safetensors --step 100 -o before100.safetensors
+  dgrr export --library train:predict --target aarch64,wasm32 -o library   what predict() of train.py returns
 """
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.trace()
+    parser.add_argument("path", type=path, nargs="?", metavar="PATH", help="the trace")
+    parser.set_defaults(paths_of=_paths)
     formats = ("csv", "json", "parquet", "tensorboard", "safetensors")
     format = "a table of the steps, or, as safetensors, the weights before one of them"
-    parser.add_argument("--format", choices=formats, required=True, help=format)
-    parser.new_file("write this new file; for tensorboard, this new folder", required=True)
+    parser.add_argument("--format", choices=formats, help=format)
+    parser.new_file("write this new file; for tensorboard and a library, this new folder", required=True)
     form = "wide: a row for each step; long: a row for each number of each tensor; default: wide"
     parser.add_argument("--form", choices=("wide", "long"), help=form)
     parser.step("with safetensors: the weights before step K, from 0; default: those after the last step")
     parser.model("with safetensors: what returns (loss_fn, batches), where gradients are not recorded")
     parser.rules()
     parser.mode()
+    library = "instead of a trace: what returns a captured function or step when it is called"
+    parser.add_argument("--library", metavar=FUNCTION, help=library)
+    parser.add_argument("--target", metavar="NAME,…", help=f"with --library: machines; default: {TARGET}")
+    parser.add_argument(
+        "--name", help="with --library: how its functions begin in C; default: the name of the function"
+    )
+
+
+def _paths(args: argparse.Namespace) -> list[str]:
+    """The trace, unless a library is made: what is missing or too much is said here."""
+    given = {"PATH": args.path, "--format": args.format}
+    if args.library is None:
+        if missing := [name for name, value in given.items() if value is None]:
+            args.parser.error(f"the following arguments are required: {', '.join(missing)}")
+        for option in ("target", "name"):
+            if getattr(args, option) is not None:
+                args.parser.error(f"argument --{option}: it goes with --library")
+        return [args.path]
+    others = {
+        **given,
+        **{f"--{name}": getattr(args, name) or None for name in ("form", "step", "model", "rule", "mode")},
+    }
+    if wrong := [name for name, value in others.items() if value is not None]:
+        args.parser.error(f"argument --library: it makes a library of a function, of which {wrong[0]} says nothing")
+    return []
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Write a table or weights, and say what is missing of a trace that is not whole."""
+    """Write a library; or a table or weights, and say what is missing of a trace that is not whole."""
+    if args.library is not None:
+        return _library(args)
     require_answer(args, args.path)
     from ....v2.read.reader import open_reader
 
@@ -61,6 +93,25 @@ def run(args: argparse.Namespace) -> Answer:
             return answer if answer.error else replace(answer, error=_missing(trace))
     except ModuleNotFoundError as error:
         raise UsageError(f"argument --format: {error}") from None
+
+
+def _library(args: argparse.Namespace) -> Answer:
+    from .....runtime import export_library
+
+    if os.path.lexists(args.out):
+        raise UsageError(f"argument --out: {args.out} is there already")
+    captured = called("--library", args.library)
+    if not hasattr(captured, "library_source"):
+        expected = "expected what dgrr.runtime.capture_function or capture makes"
+        raise UsageError(f"argument --library: {args.library}(): {expected}, got {described(captured)}")
+    name = args.name or args.library.rpartition(":")[2].rpartition(".")[2]
+    try:
+        made = export_library(captured, args.out, target=(args.target or TARGET).split(","), name=name)
+    except DgrrError as error:
+        raise UsageError(str(error)) from error
+    lines = [f"{library.object}: {library.nbytes:,} bytes for {target}" for target, library in made.items()]
+    facts = Fact("format", "library"), Fact("written", args.out, "\n".join(lines))
+    return done(*facts, *untold(form=None, step=None))
 
 
 def _table(trace: "TraceReader", args: argparse.Namespace) -> Answer:

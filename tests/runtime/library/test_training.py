@@ -1,0 +1,95 @@
+"""A training step as a library: the bits of the captured step, and what it does with what is wrong."""
+
+import ctypes
+import platform
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dgrr.runtime import Library
+from dgrr.runtime.library.calls import BUFFER, STATE
+from dgrr.runtime.library.image import NOT_FINITE
+
+from .conftest import batches, step
+from .native import Array, Loaded, room
+
+CONTROL = """
+#include <xmmintrin.h>
+unsigned get(void) { return _mm_getcsr(); }
+void put(unsigned word) { _mm_setcsr(word); }
+"""
+
+
+def of_step(loaded: Loaded, batch: tuple[Array, Array]) -> int:
+    """The code of a call."""
+    return loaded.call([np.ascontiguousarray(a) for a in batch], [np.empty(1, np.float32)])
+
+
+def test_it_trains_to_the_bits_of_the_captured_step(training: Library) -> None:
+    loaded, own = Loaded(training), step()
+    for batch in batches():
+        (loss,) = loaded(*batch)
+        assert loss.tobytes() == np.asarray(own(batch)).tobytes()
+    arrays = {**own.params, **own.state, **own.model_state}
+    held = loaded.held()
+    assert held.keys() == arrays.keys()
+    assert not [name for name, array in arrays.items() if held[name].tobytes() != array.tobytes()]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the control word is that of x86")
+def test_it_rounds_as_ever_whatever_the_thread_has_set(training: Library, tmp_path: Path) -> None:
+    (tmp_path / "control.c").write_text(CONTROL)
+    command = ["gcc", "-shared", "-fPIC", "control.c", "-o", "control.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    control = ctypes.CDLL(str(tmp_path / "control.so"))
+    loaded, own, batch = Loaded(training), step(), batches()[0]
+    tiny = (batch[0] * np.float32(1e-39), batch[1])
+    inputs, loss, before = [*tiny], np.empty(1, np.float32), control.get()
+    control.put(before | 0xE040)  # towards zero, subnormals are zeros
+    code, set_then = loaded.call(inputs, [loss]), control.get()
+    control.put(before)
+    assert code == 0
+    assert set_then & 0xFFC0 == before & 0xFFC0 | 0xE040
+    assert loss.tobytes() == np.asarray(own(tiny)).tobytes()
+
+
+def test_a_label_that_is_no_class_is_refused_with_its_place(training: Library) -> None:
+    loaded, (x, labels) = Loaded(training), batches()[0]
+    before, labels = loaded.state.copy(), labels.copy()
+    labels[5] = 3
+    code = of_step(loaded, (x, labels))
+    assert "argument 'labels': expected a class from 0 to 2" in loaded.message(code)
+    assert loaded.position == 5
+    assert loaded.facts["codes"][code - 1] == loaded.message(code)
+    assert loaded.state.tobytes() == before.tobytes()
+
+
+def test_a_loss_that_is_not_finite_trains_nothing(training: Library) -> None:
+    loaded, (x, labels) = Loaded(training), batches()[0]
+    before, x = loaded.state.copy(), x.copy()
+    x[2, 1] = np.inf
+    assert loaded.message(of_step(loaded, (x, labels))) == NOT_FINITE
+    assert loaded.state.tobytes() == before.tobytes()
+
+
+def test_buffers_that_do_not_fit_are_refused(training: Library) -> None:
+    loaded, batch = Loaded(training), batches()[0]
+    for arena in (loaded.arena[:-1], room(loaded.arena.nbytes + 64)[8:][: loaded.arena.nbytes]):
+        loaded.arena, kept = arena, loaded.arena
+        assert loaded.message(of_step(loaded, batch)) == BUFFER
+        loaded.arena = kept
+    shifted = np.frombuffer(b"\0" * 2 + batch[0].tobytes(), np.uint8)[2:]
+    assert loaded.message(loaded.call([shifted, batch[1]], [np.empty(1, np.float32)])) == BUFFER
+    assert loaded.message(loaded.start(loaded.state[:-1])) == BUFFER
+    assert loaded.message(loaded.start(room(loaded.state.nbytes + 64)[4:])) == BUFFER
+    assert of_step(loaded, batch) == 0
+
+
+def test_a_state_of_another_library_is_refused(training: Library) -> None:
+    loaded = Loaded(training)
+    loaded.state[:8] += 1
+    before = loaded.state.copy()
+    assert loaded.message(of_step(loaded, batches()[0])) == STATE
+    assert loaded.state.tobytes() == before.tobytes()

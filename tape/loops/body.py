@@ -212,8 +212,8 @@ class BodyTape(Nodes):
     def _require_open(self) -> None:
         if self._ended:
             raise TapeError(
-                "scan: a Var of the body was used after it: it has another value in every step; "
-                "return what is wanted as part of the carry, or as y"
+                "scan: a Var of the body was used outside of it, but its value changes from step to step; "
+                "return it as part of the carry, or as y"
             )
 
     # ------------------------------------------------------------------ as of other tapes

@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
         """Refuse what says of a model how it is run, without one."""
         for option in ("rule", "mode"):
             if getattr(args, option):
-                self.error(f"argument --{option}: it goes with --model")
+                self.error(f"argument --{option}: it requires --model")
 
     def two_traces(self) -> None:
         """Both traces, or one where the other is computed."""
@@ -138,7 +138,7 @@ def paths_of(args: argparse.Namespace) -> list[str]:
 
 def _one_path(args: argparse.Namespace) -> list[str]:
     if args.path is not None and args.trace is not None:
-        args.parser.error(f"argument --trace: the trace is named already, {args.path!r}")
+        args.parser.error(f"argument --trace: not allowed with PATH {args.path!r}")
     return [args.path or args.trace or TRACE]
 
 
@@ -149,7 +149,7 @@ def _two_paths(args: argparse.Namespace) -> list[str]:
         if missing:
             args.parser.error(f"the following arguments are required: {', '.join(missing)}")
         return [args.a, args.b]
-    expected = "two traces, PATH_A and PATH_B" if args.model is None else "one trace beside --model"
+    expected = "two traces, PATH_A and PATH_B" if args.model is None else "one trace with --model"
     if any(given.values()) or len(args.paths) != (2 if args.model is None else 1):
         count = len(args.paths) + sum(value is not None for value in given.values())
         args.parser.error(f"expected {expected}, got {count}")

@@ -133,7 +133,7 @@ PLANTED: dict[str, tuple[dict[str, Any], str]] = {
     "embedding scale": ({"embedding": 4.0}, "aten.mul.Tensor told 1.0 -> 4.0, {gpt}84"),
     "fused optimizer": (
         {"fused": True},
-        "aten.zeros.default in the place of aten.lift_fresh.default, in optimizer, {gpt}136",
+        "aten.zeros.default instead of aten.lift_fresh.default, in optimizer, {gpt}136",
     ),
 }
 

@@ -66,18 +66,18 @@ class CallDifference(Plain):
     def _said(self) -> str:
         name, was = self.call.name, self.was
         if self.change is CallChange.TOLD and was is not None:
-            return f"{name} told {_told(was.options, self.call.options)}"
+            return f"{name} called with {_told(was.options, self.call.options)}"
         if self.change is CallChange.REPLACED and was is not None:
-            return f"{name} in the place of {was.name}"
+            return f"{name} instead of {was.name}"
         said = {
             CallChange.ADDED: f"{_full(self.call)}, which a does not call",
             CallChange.REMOVED: f"{_full(self.call)}, which b does not call",
             CallChange.OTHERWISE: f"{name} takes other values, which earlier ops made",
             CallChange.INPUT: f"{name} takes another input, which no op made",
             CallChange.DRAWS: f"{name} draws other numbers",
-            CallChange.RAISED: f"{name} raises an error in one run alone",
+            CallChange.RAISED: f"{name} raises an error in one run only",
         }
-        return said.get(self.change, f"{name} gives other bits of equal inputs")
+        return said.get(self.change, f"{name} gives other bits for equal inputs")
 
     def lines(self) -> list[str]:
         """For a screen."""

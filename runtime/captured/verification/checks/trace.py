@@ -1,4 +1,4 @@
-"""The executed trace, op by op: each row of the table runs by itself and is held against eager execution."""
+"""The executed trace, op by op: each row of the table runs by itself and is compared with eager execution."""
 
 from collections.abc import Sequence
 

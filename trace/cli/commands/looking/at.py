@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> Answer:
     from ...v2 import rebuilt
 
     if args.save is not None and os.path.lexists(args.save):
-        raise UsageError(f"argument --save: {args.save} is there already")
+        raise UsageError(f"argument --save: {args.save} already exists")
     past = rebuilt(args)
     place: int = args.micro_batch
     if place >= len(past.passes):

@@ -53,9 +53,7 @@ def run(args: argparse.Namespace) -> Answer:
         if os.path.exists(given) and version_of(given) == 1:
             raise UsageError(f"argument TRACE: {lacking('report', given)}")
     if args.rebuild and args.model is None:
-        raise UsageError(
-            "argument --rebuild: a trace holds no tape: it goes with --model, which computes the step again"
-        )
+        raise UsageError("argument --rebuild: a trace holds no tape: it requires --model, which recomputes the step")
     rules = load_rules(args.rule)
     make_run = None if args.model is None else partial(load_run, args.model)
     options: dict[str, Any] = {"make_run": make_run, "rules": rules, "rebuild": args.rebuild or None}

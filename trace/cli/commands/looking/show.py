@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> Answer:
         return _tensor(args)
     for option in ("step", "what"):
         if getattr(args, option) is not None:
-            args.parser.error(f"argument --{option}: it goes with --tensor")
+            args.parser.error(f"argument --{option}: it requires --tensor")
     if len(args.paths) > 1:
         return _several(args)
     from .....screen.showing import styled, text_width
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> Answer:
 def _several(args: argparse.Namespace) -> Answer:
     """A table of the runs."""
     if args.follow:
-        raise UsageError("argument --follow: one run is followed at a time")
+        raise UsageError("argument --follow: it follows one run at a time")
     from .....screen.showing import styled
     from ....showing.folder import entry, screen
 
@@ -74,7 +74,7 @@ def _tensor(args: argparse.Namespace) -> Answer:
     from ....showing.shown_tensor import ShownTensor
 
     if len(args.paths) > 1 or args.follow:
-        args.parser.error("argument --tensor: it is of one run, and not with --follow")
+        args.parser.error("argument --tensor: it takes one run, and no --follow")
     path = _there(args.paths[0])
     require_answer(args, path)
     what: What = args.what or "grad"

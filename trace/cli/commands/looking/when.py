@@ -53,9 +53,9 @@ def run(args: argparse.Namespace) -> Answer:
     """Go through the steps, and say at which of them the condition holds."""
     require_answer(args, args.path)
     if args.edit and args.model is None:
-        raise UsageError("argument --edit: it goes with --model, which trains on")
+        raise UsageError("argument --edit: it requires --model, which trains on")
     if args.steps is not None and not args.edit:
-        raise UsageError("argument --steps: it goes with --edit")
+        raise UsageError("argument --steps: it requires --edit")
     found = _found(args)
     if found.step is None:
         return ended(Exit.DIVERGED, "never", Fact("watchpoint", found, str(found)), Fact("continued", None))

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> Answer:
     try:
         there = next((name for name in (out, _unfinished(out)) if name.is_file()), None)
         if there is not None and not args.overwrite and (args.path is not None or there != out):
-            text = f"{there} is there already: choose another --out, or pass --overwrite to replace it"
+            text = f"{there} already exists: choose another --out, or pass --overwrite to replace it"
             return failed(Exit.IO, text)
         return Demo(args, out).run()
     except KeyboardInterrupt:

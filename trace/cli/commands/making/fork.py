@@ -60,9 +60,9 @@ def run(args: argparse.Namespace) -> Answer:
 
     unfinished = f"{args.out}{PARTIAL_SUFFIX}"
     if os.path.lexists(args.out):
-        raise UsageError(f"argument --out: {args.out} is there already")
+        raise UsageError(f"argument --out: {args.out} already exists")
     if os.path.lexists(unfinished):
-        text = f"{unfinished} is there already, of a run that was not finished or still goes on"
+        text = f"{unfinished} already exists: its run is unfinished, or still going on"
         raise UsageError(f"argument --out: {text}; choose another name, or remove it")
     try:
         past = rebuilt(args)
@@ -82,8 +82,8 @@ def _forked(past: "PastStep", edits: "Edits", args: argparse.Namespace) -> Answe
         raise found
     last = past.step + args.steps - 1
     before = _loss_of(past.path, last)
-    there = "" if before is None else f"; that of {past.path} there is {before!s}"
-    numbered = f"steps {past.step} to {last} of {past.path} anew, as steps 0 to {args.steps - 1}"
+    there = "" if before is None else f"; in {past.path} it is {before!s}"
+    numbered = f"steps {past.step} to {last} of {past.path} again, as steps 0 to {args.steps - 1}"
     return done(
         *untold(first=past.step, steps=args.steps),
         Fact("trace", args.out, f"{args.out}: {numbered}; the last loss is {found.losses[-1]!s}{there}"),

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> Answer:
             if getattr(args, option) is not args.parser.get_default(option):
                 args.parser.error(f"argument --{option}: not allowed with argument --check")
     if args.resume and args.out is None:
-        args.parser.error("argument --resume: it goes on with the certificate of --out")
+        args.parser.error("argument --resume: it requires --out, the certificate to continue")
     from ....auditing.check import check_certificate
     from ....auditing.read_certificate import CertificateError
     from ....auditing.work import WorkerError
@@ -81,7 +81,7 @@ def _audited(args: argparse.Namespace) -> "Audit":
     from ....replaying.expected import Expected
 
     if args.out is not None and not args.resume and os.path.lexists(args.out):
-        raise UsageError(f"argument --out: {args.out} is there already: --resume goes on with it")
+        raise UsageError(f"argument --out: {args.out} already exists: --resume continues it")
     rules = load_rules(args.rule)
     make: Callable[[], Any] = partial(load_run, args.model)
     loaded = make()  # what is wrong with it is told from here
@@ -106,4 +106,4 @@ def _kept(certificate: str | None) -> str:
     if certificate is None or not os.path.exists(certificate):
         return ""
     found = read_certificate(certificate)
-    return f"; {certificate} has {len(found.found)} of {found.size} units, and --resume goes on with them"
+    return f"; {certificate} has {len(found.found)} of {found.size} units, and --resume continues it"

@@ -43,7 +43,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> Answer:
     if args.policy is not None and args.ulp_tol:
-        args.parser.error("argument --policy: it says what --ulp-tol says; give one of them")
+        args.parser.error("argument --policy: not allowed with argument --ulp-tol")
     policy: str = args.policy or (f"ulp={args.ulp_tol}" if args.ulp_tol else "bitwise")
     if args.html is not None:
         _require_page(args)

@@ -47,7 +47,7 @@ class CallDifference(Plain):
 
     >>> one, other = CalledOp("aten.mul.Tensor", "other=1.0"), CalledOp("aten.mul.Tensor", "other=0.9", phase="clip")
     >>> CallDifference(CallChange.TOLD, 0, other, 1, one).short
-    'aten.mul.Tensor told 1.0 -> 0.9, in clip'
+    'aten.mul.Tensor called with 1.0 -> 0.9, in clip'
     """
 
     _keys: ClassVar = ("change", "index", "count", "call", "was")
@@ -94,7 +94,7 @@ def first_call(a: Sequence[CalledOp], b: Sequence[CalledOp]) -> CallDifference |
     >>> a = [CalledOp("aten.pow.Scalar", "self=10000.0")]
     >>> found = first_call(a, [CalledOp("aten.pow.Scalar", "self=10001.0")])
     >>> found.change, found.short
-    (<CallChange.TOLD: 'told'>, 'aten.pow.Scalar told 10000.0 -> 10001.0')
+    (<CallChange.TOLD: 'told'>, 'aten.pow.Scalar called with 10000.0 -> 10001.0')
     """
     made = {digest for call in b for digest in (*call.inputs, *call.outputs) if call.phase == RECOMPUTE}
     if len({any(call.phase == RECOMPUTE for call in calls) for calls in (a, b)}) > 1:

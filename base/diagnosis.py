@@ -106,8 +106,8 @@ class Looks:
 
     def _untouched(self) -> Remark | None:
         names = [name for name in self._shapes if name not in self._reached()]
-        text = f"no gradient reached {_named(names)}: absent or all zero at all {len(self._steps)} steps looked at"
-        advice = "see that the loss depends on it, or freeze it"
+        text = f"no gradient reached {_named(names)}: absent or all zero at all {len(self._steps)} steps examined"
+        advice = "make sure that the loss depends on it, or freeze it"
         return self._finding("no gradient", text, advice, names) if names else None
 
     def _dead(self) -> list[Remark]:
@@ -120,8 +120,8 @@ class Looks:
             dead = ~(self._alive[weight] | self._alive.get(bias, True))
             if dead.mean() >= DEAD:
                 text = f"{dead.sum()} of {dead.size} units of {weight} got no gradient at all {len(self._steps)} steps"
-                advice = "a unit that a ReLU holds at zero does not learn: begin with other weights or a lower rate"
-                found.append(self._finding("dead units", f"{text} looked at", advice, [weight, bias]))
+                advice = "a unit that a ReLU holds at zero does not learn: start from other weights, or lower the rate"
+                found.append(self._finding("dead units", f"{text} examined", advice, [weight, bias]))
         return found
 
     def _equal(self) -> list[Remark]:
@@ -129,24 +129,24 @@ class Looks:
         for name in self._reached():
             rows = {row for i, j in self._twins.get(name, []) if self._alive[name][i] for row in (i, j)}
             if rows:
-                text = f"{len(rows)} of {self._shapes[name][0]} rows of {name} began equal and got equal gradients"
-                advice = "equal units stay equal: begin with random weights"
+                text = f"{len(rows)} of {self._shapes[name][0]} rows of {name} started equal and got equal gradients"
+                advice = "equal units stay equal: start from random weights"
                 found.append(self._finding("equal by symmetry", text, advice, [name]))
         return found
 
     def _fast(self) -> Remark | None:
         """Not by the first updates, before which weights may be small."""
         names = [name for name, seen in self._seen_updates() if min(seen[2:]) > 0.1]
-        text = f"every update looked at but the first two changed {_named(names)} by more than 10 % of its norm"
+        text = f"every update examined except the first two changed {_named(names)} by more than 10 % of its norm"
         return self._finding("large updates", text, "try a lower learning rate", names) if names else None
 
     def _slow(self) -> Remark | None:
         """Not while a rate still rises, nor where no gradient is."""
         seen = [(name, ratios) for name, ratios in self._seen_updates() if name in self._reached()]
         names = [name for name, ratios in seen if max(ratios) < 1e-7 and ratios[-1] <= ratios[1]]
-        text = f"no update looked at changed {_named(names)} by more than 1e-7 of its norm"
+        text = f"no update examined changed {_named(names)} by more than 1e-7 of its norm"
         return (
-            self._finding("small updates", text, "see the learning rate and the scale of the loss", names)
+            self._finding("small updates", text, "check the learning rate and the scale of the loss", names)
             if names
             else None
         )
@@ -186,7 +186,7 @@ def clipping(scales: npt.NDArray[np.floating], first: int = 0) -> list[Remark]:
     if len(scales) < STEPS or cut.mean() <= 0.5 or half.mean() <= 0.5:
         return []
     text = f"gradients were clipped at {cut.sum()} of {len(scales)} steps"
-    advice = "the bound sets the step length then: raise clip_norm or lower the learning rate"
+    advice = "then the bound sets the step length: raise clip_norm or lower the learning rate"
     return [Remark("clipped", text, advice, steps=_ends(np.flatnonzero(cut), first))]
 
 
@@ -208,9 +208,9 @@ def short_batches(
         return []
     ratios, shares = losses[short] / usual, rows[short] / full
     if (np.abs(np.log(np.maximum(ratios, 1e-9) / shares)) < np.log(1.25)).all():
-        word, advice = "fell", "a sum over rows does so: take the mean, or drop_last=True"
+        word, advice = "fell", "a sum over rows does that: take the mean, or pass drop_last=True"
     elif (ratios > 2).all():
-        word, advice = "rose", "see that the model can do with so few rows, or drop_last=True"
+        word, advice = "rose", "make sure that the model copes with so few rows, or pass drop_last=True"
     else:
         return []
     text = f"the loss {word} to {np.median(ratios):.2g} times its size at the short last batch of every epoch"

@@ -57,7 +57,7 @@ def keep(name: str, data: bytes) -> bool:
 def warn_of_no_folder() -> None:
     """Say, once in a process, that kernels cannot be kept."""
     warnings.warn(
-        f"dgrr: kernels are compiled anew in every process, because {folder()} cannot be written; "
+        f"dgrr: kernels are compiled again in every process, because {folder()} cannot be written; "
         "set DGRR_CACHE_DIR to a folder that can",
         RuntimeWarning,
         stacklevel=2,

@@ -1,4 +1,4 @@
-"""What there is in the place of a name that there is not."""
+"""Suggestions for a name that does not exist."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

@@ -17,24 +17,24 @@ from .captured.captured_function import capture_function
 class Generator:
     """Continues sequences of tokens by a causal model, one token after the other.
 
-    Attention keeps the keys and values of the tokens before, in arrays of ``length`` places, so a token costs one place
-    of the model and not all of them; its logits have the bits of the whole sequence at once. The step is one captured
-    function for each size of batch, whatever the lengths. Parameters are read as they are at each call.
+    Attention caches the keys and values of earlier tokens, in arrays of ``length`` positions, so a token costs one
+    position of the model, not all. Its logits have the bits of computing the whole sequence at once. There is one
+    captured function for each batch size, whatever the lengths. Each call reads the current parameters.
 
-    The model takes tokens (batch, n) and gives logits (batch, n, classes), made of layers that treat each place alike,
-    of positions that are learned, sines or rotary, and of causal attention to the sequence itself.
+    The model takes tokens (batch, n) and gives logits (batch, n, classes), built from layers that treat each position
+    alike, learned, sinusoidal or rotary positions, and causal self-attention.
 
     Args:
         model: the layers.
         params: its parameters, such as ``trainer.params``.
-        length: how many tokens a sequence may have, beginning and all.
-        temperature: 0 takes the likeliest token, of equal ones the first; otherwise tokens are drawn from
+        length: maximum number of tokens in a sequence, including its beginning.
+        temperature: 0 takes the likeliest token, the first of equal ones; otherwise tokens are drawn from
             ``softmax(logits / temperature)``.
         seed: of the draws, which have the same bits on every machine.
 
     Raises:
-        DomainError: a length or a temperature outside these; a model that cannot do this; when called, a count of
-            tokens that ``length`` does not hold.
+        DomainError: a length or a temperature out of range; an unsuitable model; when called, a count of tokens beyond
+            ``length``.
         ShapeError: when called, a beginning that is no matrix of at least one token each.
 
     >>> import numpy as np

@@ -61,11 +61,11 @@ class ToldOfRun:
         """What people are to see of it, by name."""
         found: dict[str, object] = {}
         if self.best is not None:
-            found["best validation"] = f"loss {self.best_loss:.6g} behind step {self.best}"
+            found["best validation"] = f"loss {self.best_loss:.6g} after step {self.best}"
         if self.validations:
             step, figures = list(self.validations.items())[-1]
             named = ", ".join(f"{name.removeprefix(VALIDATION)} {value:.6g}" for name, value in figures.items())
-            found["last validation"] = f"{named} behind step {step}"
+            found["last validation"] = f"{named} after step {step}"
         if self.notes:
             found["notes"] = "\n".join(f"{as_text(name)}: {as_text(value)}" for name, value in self.notes.items())
         for steps, record in self.noted:

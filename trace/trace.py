@@ -119,12 +119,11 @@ class Trace(TraceReader):
 def open_trace(path: FilePath, *, limits: Limits | None = None, mode: ReadMode = "strict") -> Trace:
     """Open a trace of version 2 for reading; use it in a `with` statement.
 
-    A missing PATH whose `PATH.partial` exists is read from there, with a warning; or, if that is sealed and its writer
-    was killed before it gave it its name, the name is given now. `strict` refuses damage,
-    `tolerate_tail` reads up to a torn tail, `point_in_time` up to any damage. `salvage` reads all that is whole, behind
-    damage too: steps keep their numbers, `Trace.missing` says which are not there, and asking for one of these raises
-    NotRecordedError; `Trace.chained` says which belong together. Such a reading is no proof of anything: `validate` and
-    `replay` judge the file as it is, and `compare` does not take it.
+    If PATH is missing, `PATH.partial` is read, with a warning; or, if that is sealed and its writer was killed before
+    renaming it, it is renamed now. `strict` refuses damage, `tolerate_tail` reads up to a torn tail, `point_in_time` up
+    to any damage. `salvage` reads all that is intact, also after damage: steps keep their numbers, `Trace.missing`
+    lists the missing ones, asking for one of these raises NotRecordedError, and `Trace.chained` says which belong
+    together. This mode proves nothing: `validate` and `replay` judge the file as it is, and `compare` refuses it.
 
     Raises:
         InvalidTraceError: the file is damaged or of another version; in mode `salvage` only if header or SCHEMA are.

@@ -1,4 +1,4 @@
-"""A call of an op inside a step, as a recorder is told of it while the step runs."""
+"""A call of an op inside a step, as a recorder gets it while the step runs."""
 
 from dataclasses import dataclass
 

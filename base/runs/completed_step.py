@@ -93,12 +93,12 @@ class CompletedStep:
             not updated.
         params: every param after the update.
         state: every optimizer state tensor after the update.
-        model_state: what the model keeps besides its params, after the step, by the names of the beginning.
+        model_state: what the model keeps besides its params, after the step, under the names of the beginning.
         batch: the arrays the loss was computed from: a mapping, a sequence or one array.
         clip: (threshold, scale) if the gradients were clipped by norm.
         micro_batches: how many micro-batches the gradients were accumulated over.
-        order: how what they gave was added: one after the other, or level by level in pairs.
-        metrics: what the loss function gave to be shown, by name: the means over the micro-batches.
+        order: how their gradients were added: one after the other, or in pairs, level by level.
+        metrics: metrics that the loss function returned, by name: the means over the micro-batches.
         tape: every value of the step and its gradient, where the recorder wants them.
     """
 

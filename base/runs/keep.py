@@ -29,38 +29,38 @@ class Keep:
 
     Args:
         path: final name of the trace.
-        record: what is kept of each step. "grads" keeps gradients, so that every update can be proved from the file
-            alone; "digest" keeps digests, which need the model and the data for the proof; "full" what stands after
-            the step too. "bare" keeps digests, and not the states from which steps are computed again: to compare.
-        ops: the steps of which the trace also has a digest of every value and gradient, so that a comparison names the
-            first op that differs: "first", "every", their numbers, or every step until so many bytes are written. Each
-            costs about a second step.
-        values: how many bytes of elements are kept of the first and of the last step beside those that ``record``
-            keeps: of gradients, and then of what stands after the step.
-        sketches: whether a sketch of every gradient of the last step is kept, and of every tensor after it: 64 bytes
-            each, from which a comparison with `rtol` and `atol` learns roughly how far apart two runs of digests are.
-        state_every: after how many steps the whole state is digested; None: each step up to 1 MiB of state, else 16;
-            each step too where digests alone are kept of a run of another framework.
-        keyframe_every: after how many steps the trace also has the whole state, from which `dgrr.trace.at` rebuilds the
-            steps behind it; fewer make that quicker, and the trace larger. Rounded up to a multiple of ``state_every``.
-            A ``timedelta`` says after how much time instead.
-        keyframe_budget: how many bytes these states may take, the first excepted: their distance doubles whenever half
-            of what is left is used up. None: any number.
-        digest: by what the trace is digested: "xxh3-128", which finds accidents, or "sha256", which takes longer, and
-            whose last digest can be published or signed.
-        overwrite: whether the trace may replace what stands at its path: a finished trace, which stays until the new
-            one is sealed, or an unfinished one, which is begun anew.
-        commit_every: after how many steps what was recorded is brought to the disk, so that it outlives a power cut;
-            None: when the trace is sealed.
+        record: what the trace keeps of each step. "grads" keeps gradients, so the file alone proves every update.
+            "digest" keeps digests: the proof then needs the model and the data. "full" also keeps every tensor after
+            the step. "bare" keeps digests but no states, for comparisons only.
+        ops: the steps whose every value and gradient get a digest too, so that a comparison names the first op that
+            differs: "first", "every", their numbers, or a number of bytes, for every step until so many are written.
+            Each takes about as long as a second step.
+        values: how many bytes of elements the trace keeps of the first and of the last step, in addition to ``record``:
+            of gradients, then of the tensors after the step.
+        sketches: whether the trace keeps a sketch of every gradient of the last step and of every tensor after it. From
+            64 bytes each, a comparison with `rtol` and `atol` estimates how far apart two runs of digests are.
+        state_every: after how many steps the whole state is digested. None: after each step if the state has at most 1
+            MiB, or if a run of another framework keeps digests only; else after 16.
+        keyframe_every: after how many steps the trace stores the whole state, from which `dgrr.trace.at` rebuilds later
+            steps. Fewer steps make that faster and the trace larger. Rounded up to a multiple of ``state_every``. A
+            ``timedelta`` gives a time instead.
+        keyframe_budget: how many bytes these states may take, except the first: their distance doubles whenever half of
+            the rest is used up. None: no bound.
+        digest: the digest of the trace: "xxh3-128", which finds accidents, or "sha256", which takes longer and whose
+            last digest you can publish or sign.
+        overwrite: whether the trace may replace one at its path: a finished trace, which stays until the new one is
+            sealed, or an unfinished one, which starts again.
+        commit_every: after how many steps the record is flushed to disk, so that it survives a power cut; None: only
+            when the trace is sealed.
         created_at: the time in its header, in nanoseconds since 1970; None: now. With a ``salt`` the same run on the
             same machine gives the same bytes.
-        salt: the 16 bytes that tell its frames from those of other traces; None: random ones.
-        largest_payload: frames of more bytes are written in parts.
-        notes: what you want to find in the trace again, such as ``{"lr": 1e-3, "data": "digits"}``: texts, numbers,
+        salt: the 16 bytes that distinguish its frames from those of other traces; None: random ones.
+        largest_payload: larger frames are written in parts.
+        notes: what you want to find in the trace later, such as ``{"lr": 1e-3, "data": "digits"}``: texts, numbers,
             booleans, None, and lists and mappings of these, 64 KiB in all; copied. The host, the versions and the time
-            are noted beside them; of an empty mapping these alone. None notes nothing. They are told, not proven.
+            are added to them; an empty mapping notes only these. None notes nothing. Notes are recorded, not proven.
 
-    Raises DomainError for what is none of these, of notes with the name of the entry.
+    Raises DomainError for any other value; for notes with the name of the entry.
 
     >>> Keep("run.dgrr", record="digest", keyframe_every=100).overwrite
     False

@@ -1,4 +1,4 @@
-"""What is trained, as a recorder is told it before the first step."""
+"""What is trained, as a recorder gets it before the first step."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -16,8 +16,8 @@ class RuleGroup(NamedTuple):
 
     Args:
         rule: its name and version, such as ``adam@1``.
-        hyperparameters: the names of what each step hands over for it as ``hyper``.
-        tensors: the names of the params and optimizer state that are updated by it; None: all of them.
+        hyperparameters: the names of its values in ``hyper`` of each step.
+        tensors: the names of the params and optimizer state that it updates; None: all of them.
     """
 
     rule: str
@@ -34,9 +34,7 @@ class Parent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """What is trained: a recorder gets it before the first step, or when it resumes.
-
-    Of a step of this library `CapturedStep.as_run` makes it.
+    """What is trained: a recorder gets it before the first step, or when it resumes. `CapturedStep.as_run` makes it.
 
     Args:
         params: name → float32 or float64 array, as it is now.
@@ -49,7 +47,7 @@ class Run:
         on_nonfinite: whether a loss or gradient that is not finite is recorded, or raises NonFiniteStepError.
         parent: the trace whose run this one goes on from.
 
-    Raises DomainError for a bound below 0, or what is no choice.
+    Raises DomainError for a bound below 0, or another choice.
 
     >>> import numpy as np
     >>> Run({"w": np.ones(2)}, {"step": np.array(0)}, [RuleGroup("sgd@1", ("lr",))], numerics=1).on_nonfinite

@@ -1,8 +1,8 @@
-"""A gated recurrent unit, written by hand, adds two numbers that it is shown among others, steps apart.
+"""A handwritten gated recurrent unit learns to add two marked numbers of a sequence.
 
-At each step it reads a number and a mark; the numbers of the two marked steps are to be added. The cell is one layer
-with one set of weights, applied at every step of a scan: the captured step has it once. Always answering 1
-misses by 0.17 in the mean of squares; in the last epoch the cell misses by less than `LOSS`.
+Each step reads a number and a mark, and the network adds the numbers of the two marked steps. The cell is one layer
+with one set of weights. A scan applies it at every step, so the captured step contains it only once. Answering 1 every
+time has a mean squared error of 0.17; in the last epoch, that of the cell is less than `LOSS`.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from dgrr.tape import Random, Tape, nn, ops
 from dgrr.trace import replay
 
 LOSS = 0.002
-"""What the mean loss of the last epoch falls below."""
+"""Upper bound of the mean loss of the last epoch."""
 
 LENGTH, HIDDEN = 12, 32
 EPOCHS, BATCH, SEED = 8, 50, 0
@@ -24,7 +24,7 @@ EPOCHS, BATCH, SEED = 8, 50, 0
 
 @dataclass(frozen=True)
 class GRU(nn.Layer):
-    """A gated recurrent unit, and what it makes of its last state."""
+    """A gated recurrent unit, and a linear map of its last state."""
 
     read: nn.Layer
     recur: nn.Layer
@@ -66,7 +66,7 @@ def sequences(count: int, seed: int) -> Dataset:
 
 
 def main() -> None:
-    """Make the sequences, train, test, and compute the whole run again from its trace."""
+    """Make the sequences, train, test, and replay the whole run from its trace."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="passes over the sequences; default: %(default)s")
     parser.add_argument("--trace", default="adding_gru.dgrr", metavar="PATH", help="default: %(default)s")

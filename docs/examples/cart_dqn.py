@@ -1,9 +1,9 @@
-"""A cart learns to stop at the middle of a track by trying: Q-learning with a network, memory and a slow copy.
+"""A cart learns to stop at the middle of a track: Q-learning with a network, a replay memory and a target network.
 
-In each step of time it pushes to the left, to the right or not at all, and loses the more the further it is away. What
-it does depends on what it has learned so far, so the batches of the run are not data: they are made by playing.
-To prove the trace the game is played again, which gives the same batches to the bit. At least `SHARE` of the games that
-the trained cart plays end at the middle.
+At each time step the cart pushes left, pushes right or does nothing; the further it is from the middle, the more it
+loses. Its actions depend on what it has learned so far, so the batches do not come from a data set but from playing.
+To prove the trace, the example plays the game again and gets the same batches, to the bit. At least `SHARE` of the
+games that the trained cart plays end at the middle.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from dgrr.tape import nn, ops
 from dgrr.trace import replay
 
 SHARE = 0.95
-"""How many of `GAMES` games end nearer than `NEAR` to the middle."""
+"""Share of `GAMES` games that end nearer than `NEAR` to the middle."""
 
 GAMES, NEAR = 200, 0.1
 TIME, PUSH, GOOD_FOR = 0.1, 1.0, 40
@@ -30,14 +30,14 @@ MODEL = nn.Sequential(nn.Linear(2, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), n
 
 
 def loss_fn(p: Any, batch: Any) -> Any:
-    """How far the worth of what was done is from what it brought and what the slow copy hopes for after it."""
+    """The error of the value of an action: its reward, and the target network's value of the next state."""
     copy = {name: batch[COPY + name] for name in p}
     hoped = batch["brought"] + DISCOUNT * ops.reduce_max(MODEL(copy, batch["after"]), -1)
     return ops.huber_loss((MODEL(p, batch["before"]) * batch["done"]).sum(-1), hoped)
 
 
 def pushed(state: Any, action: Any) -> tuple[Any, Any]:
-    """Places and speeds one step of time later, and what they are worth."""
+    """Positions and speeds one time step later, and their reward."""
     place, speed = state.T
     speed = np.clip(speed + TIME * PUSH * (action - 1), -2, 2)
     after = np.stack([np.clip(place + TIME * speed, -2, 2), speed], -1).astype(np.float32)
@@ -45,7 +45,7 @@ def pushed(state: Any, action: Any) -> tuple[Any, Any]:
 
 
 def batches(params: Any) -> Iterator[Any]:
-    """What is learned from in each step; ``params()`` are the weights as they are then."""
+    """The batch of each step; ``params()`` returns the current weights."""
     rng = np.random.default_rng(SEED)
     worth = capture_function(MODEL)
     state: Any = rng.uniform(-1, 1, (BATCH, 2)).astype(np.float32)
@@ -66,7 +66,7 @@ def batches(params: Any) -> Iterator[Any]:
 
 
 def played_again() -> Iterator[Any]:
-    """The batches of the run once more: whoever asks for the next has the step of the last one taken here too."""
+    """The batches of the run again; asking for the next one takes the step of the last one here too."""
     start = MODEL.init(SEED)
     step = capture(loss_fn, start, RULE, next(batches(lambda: start)))
     for batch in batches(lambda: step.params):
@@ -83,7 +83,7 @@ def at_the_middle(params: Any) -> float:
 
 
 def main() -> None:
-    """Play and learn, play without learning, and compute the whole run again from its trace."""
+    """Play and learn, play without learning, and replay the whole run from its trace."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=STEPS, help="default: %(default)s")
     parser.add_argument("--trace", default="cart_dqn.dgrr", metavar="PATH", help="default: %(default)s")

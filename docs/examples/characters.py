@@ -1,8 +1,8 @@
 """A small transformer learns the Zen of Python, character by character, and recites from it.
 
-The text is the one that ``import this`` prints, because it has not changed since 2004 and is the same in every
-version of Python; the rest of the standard library's texts is edited from one to the next. The loss falls from
-3.8, that of guessing blindly, to less than `LOSS`. The trace is proven by computing every gradient again.
+The text is the one that ``import this`` prints: it has not changed since 2004, while other texts of the standard
+library change from one Python version to the next. The loss falls from 3.8, that of a blind guess, to less than
+`LOSS`. The example proves the trace by recomputing every gradient.
 """
 
 import argparse
@@ -19,21 +19,21 @@ from dgrr.runtime import Adam, Dataset, Keep, Trainer
 from dgrr.tape import AnyVar, Context, Tape, nn, ops
 from dgrr.trace import replay
 
-with redirect_stdout(StringIO()):  # it prints when it is imported
+with redirect_stdout(StringIO()):  # it prints on import
     import this
 
 TEXT = codecs.decode(this.s, "rot13")
 ALPHABET = sorted(set(TEXT))
 TOKENS, WIDTH = 32, 48
 LOSS = 0.25
-"""What the mean loss of the last epoch, in nats a character, falls below."""
+"""Upper bound of the mean loss of the last epoch, in nats per character."""
 
 EPOCHS, BATCH, SEED = 12, 32, 0
 
 
 @dataclass(frozen=True)
 class Positions(nn.Layer):
-    """Adds a learned row for each place in the text; a layer as users write their own."""
+    """Adds a learned row for each position in the text; an example of a layer of your own."""
 
     tokens: int
     size: int
@@ -58,7 +58,7 @@ MODEL = nn.Sequential(
 
 
 def loss_fn(p: Any, batch: Any) -> Any:
-    """Mean cross entropy of the character after each."""
+    """Mean cross entropy of the next character."""
     read, following = batch
     return ops.cross_entropy(MODEL(p, read).reshape((-1, len(ALPHABET))), following.reshape((-1,)))
 
@@ -71,7 +71,7 @@ def windows() -> Dataset:
 
 
 def recited(params: Mapping[str, Any], start: str, length: int) -> str:
-    """A text and so many characters more, the likeliest each time."""
+    """A text continued by so many characters, the likeliest each time."""
     for _ in range(length):
         tape: Tape[Any] = Tape()
         read = np.array([[ALPHABET.index(character) for character in start[-TOKENS:]]])
@@ -81,7 +81,7 @@ def recited(params: Mapping[str, Any], start: str, length: int) -> str:
 
 
 def main() -> None:
-    """Train, recite, and compute the whole run again from its trace."""
+    """Train, recite, and replay the whole run from its trace."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="passes over the text; default: %(default)s")
     parser.add_argument("--trace", default="characters.dgrr", metavar="PATH", help="default: %(default)s")

@@ -1,9 +1,9 @@
-"""A graph convolution finds the communities of a network of people from four that are known in each.
+"""A graph convolution finds the communities in a network of people, from four known members of each.
 
-A person's features are only who they are, so that all it can learn from is who knows whom: each layer takes the mean
-over a person's acquaintances, by a `take` of what they have along the edges and an `index_add` of it at their other
-ends. The graph is made here: people of one community know each other more often. Of those whose community was not
-told at least `ACCURACY` are found.
+A person's features say only who they are, so the network can learn only from who knows whom. Each layer takes the mean
+over a person's acquaintances: a `take` of features along the edges, and an `index_add` at their other ends. The example
+makes the graph: people of one community know each other more often. The network finds the community of at least
+`ACCURACY` of the others.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from dgrr.tape import Random, Tape, nn, ops
 from dgrr.trace import replay
 
 ACCURACY = 0.98
-"""The share of the others whose community is found."""
+"""Share of the others whose community is found."""
 
 COMMUNITIES, EACH, KNOWN, WIDTH = 4, 50, 4, 16
 PEOPLE = COMMUNITIES * EACH
@@ -42,7 +42,7 @@ TOLD = np.arange(PEOPLE) % EACH < KNOWN
 
 @dataclass(frozen=True)
 class GraphConvolution(nn.Layer):
-    """A linear map of the mean over each one's acquaintances; Kipf and Welling (2017), with plain means."""
+    """A linear map of the mean over each person's acquaintances; Kipf and Welling (2017), with plain means."""
 
     linear: nn.Layer
 
@@ -62,13 +62,13 @@ MODEL = nn.Sequential(
 
 
 def loss_fn(p: Any, batch: Any, ctx: Any) -> Any:
-    """Mean cross entropy of those whose community is told."""
+    """Mean cross entropy of those whose community is known."""
     people, labels = batch
     return ops.cross_entropy(MODEL(p, people, ctx), labels, ignore_index=-1)
 
 
 def main() -> None:
-    """Train on the whole graph, ask for the others, and compute the whole run again from its trace."""
+    """Train on the whole graph, classify the others, and replay the whole run from its trace."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=STEPS, help="default: %(default)s")
     parser.add_argument("--trace", default="communities_gcn.dgrr", metavar="PATH", help="default: %(default)s")

@@ -1,8 +1,8 @@
 """A convolutional network learns handwritten digits; its training is recorded and proven to the last bit.
 
-Batch normalisation keeps running statistics and dropout draws random numbers; the trace holds the former and
-the latter follow from seed and step, so that the run can be computed again from its beginning. It reaches a test
-accuracy of `ACCURACY`, with the same digest on every machine.
+Batch normalisation keeps running statistics, which the trace records. Dropout draws random numbers, which follow from
+seed and step. So the run can be recomputed from its beginning. It reaches a test accuracy of `ACCURACY`, with the same
+digest on every machine.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from dgrr.tape import nn, ops
 from dgrr.trace import replay
 
 ACCURACY = 0.985
-"""What the run reaches on the test digits."""
+"""Accuracy on the test digits."""
 
 EPOCHS, BATCH, SEED = 8, 32, 0
 
@@ -45,7 +45,7 @@ def as_images(digits: Dataset) -> Dataset:
 
 
 def main() -> None:
-    """Train, test, and compute the whole run again from its trace."""
+    """Train, test, and replay the whole run from its trace."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="passes over the digits; default: %(default)s")
     parser.add_argument("--trace", default="digits_cnn.dgrr", metavar="PATH", help="default: %(default)s")

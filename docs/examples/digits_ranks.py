@@ -1,6 +1,6 @@
-"""Train digits on several processes: the same bits as in one. Shows ranks, a tree of micro-batches, and the proof.
+"""Several processes train digits together, with the bits of one process: ranks, a tree of micro-batches, the proof.
 
-One process, then four that share the work (pip install "dgrr[mpi]" mpich); both print the same state:
+Run it in one process, then in four that share the work (pip install "dgrr[mpi]" mpich); both print the same state:
 
     python digits_ranks.py
     mpiexec -n 4 python -m dgrr.runtime.ranks digits_ranks.py --ranks
@@ -15,10 +15,10 @@ from dgrr.tape import nn, ops
 from dgrr.trace import replay
 
 ACCURACY = 0.96
-"""Share of the test digits that are told right."""
+"""Accuracy on the test digits."""
 
 SEED, EPOCHS, BATCH, TOGETHER = 0, 20, 16, 8
-"""Eight micro-batches of 16 digits are a step, whoever computes them."""
+"""A step has eight micro-batches of 16 digits, on any number of processes."""
 
 MODEL = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
 
@@ -30,7 +30,7 @@ def loss_fn(p: Any, batch: Any) -> Any:
 
 
 def main() -> None:
-    """Train, test, and compute the whole run again from its trace, in one process."""
+    """Train, test, and replay the whole run from its trace, in one process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="passes over the digits; default: %(default)s")
     parser.add_argument("--trace", default="digits_ranks.dgrr", metavar="PATH", help="default: %(default)s")

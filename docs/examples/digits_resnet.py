@@ -1,10 +1,10 @@
 """ResNet-20 learns handwritten digits by stochastic gradient descent, as its paper trains it.
 
-Three stages of three blocks, of 16, 32 and 64 channels; a block is two convolutions with batch normalisation, and what
-it reads is added to what it computes. Where a stage begins every second pixel is read, and the new channels of the
-shortcut are zeros, so that shortcuts have no parameters: 269,434 of them, and 269,722 for three colours. The step size
-rises and falls. The last batch of an epoch is left out, since two digits are too few to normalise by. It reaches a test
-accuracy of `ACCURACY`.
+The network has three stages of three blocks, with 16, 32 and 64 channels. A block adds its input to the output of two
+convolutions with batch normalisation. A new stage reads every second pixel, and the new channels of its shortcut are
+zeros, so shortcuts have no parameters. The network has 269,434 parameters; with three colours it would have 269,722.
+The learning rate rises and falls. The last batch of an epoch is left out, because two digits are too few for batch
+statistics. The run reaches a test accuracy of `ACCURACY`.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from dgrr.tape import nn, ops
 from dgrr.trace import replay
 
 ACCURACY = 0.98
-"""What the run reaches on the test digits."""
+"""Accuracy on the test digits."""
 
 EPOCHS, BATCH, SEED = 3, 32, 0
 WIDTHS, BLOCKS = (16, 32, 64), 3
@@ -32,7 +32,7 @@ class Block(nn.Layer):
     more: int
 
     def __call__(self, p: Any, x: Any, ctx: Any = None) -> Any:
-        """(batch, channels, height, width) to what the path makes of it."""
+        """(batch, channels, height, width) to the output of the path."""
         short = x[..., :: self.stride, :: self.stride]
         if self.more:
             short = ops.pad(short, ((0, 0), (0, self.more), (0, 0), (0, 0)))
@@ -40,7 +40,7 @@ class Block(nn.Layer):
 
 
 def convolution(channels: int, out: int, stride: int = 1) -> nn.Sequential:
-    """A convolution over three by three pixels, normalised over the batch."""
+    """A 3 by 3 convolution with batch normalisation."""
     return nn.Conv2d(channels, out, 3, stride=stride, padding=1, bias=False) >> nn.BatchNorm(out)
 
 
@@ -50,7 +50,7 @@ def block(channels: int, out: int, stride: int) -> Block:
 
 
 def stages() -> list[Block]:
-    """All blocks; every stage but the first begins with a stride."""
+    """All blocks; every stage except the first begins with a stride."""
     made, channels = list[Block](), WIDTHS[0]
     for out in WIDTHS:
         for _ in range(BLOCKS):
@@ -77,7 +77,7 @@ def loss_fn(p: Any, batch: Any, ctx: Any) -> Any:
 
 
 def main() -> None:
-    """Train, test, and compute the whole run again from its trace."""
+    """Train, test, and replay the whole run from its trace."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="passes over the digits; default: %(default)s")
     parser.add_argument("--trace", default="digits_resnet.dgrr", metavar="PATH", help="default: %(default)s")

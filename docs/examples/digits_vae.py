@@ -1,8 +1,8 @@
 """A variational autoencoder learns to draw digits: an encoder and a decoder, trained on one loss.
 
-The draw of a code is `ctx.random.normal`, so a replay draws the same one. The weight of the divergence rises with
-`ctx.step`, from 0 to 1 over the first `RISE` steps: the decoder learns to use the code before the code is held to the
-normal distribution. At the end a digit costs less than `LOSS` nats, of which its shades of grey alone are 13.6; the
+`ctx.random.normal` draws the code, so a replay draws the same one. The weight of the divergence rises with `ctx.step`
+from 0 to 1 over the first `RISE` steps: the decoder learns to use the code before the loss pulls the code towards the
+normal distribution. At the end a digit costs less than `LOSS` nats, of which its shades of grey alone are 13.6. The
 mean of all digits would cost 27.1.
 """
 
@@ -17,7 +17,7 @@ from dgrr.tape import Random, Tape, nn, ops
 from dgrr.trace import replay
 
 LOSS = 25.0
-"""What the mean loss of the last epoch, in nats a digit, falls below."""
+"""Upper bound of the mean loss of the last epoch, in nats per digit."""
 
 CODE, HIDDEN, RISE = 8, 64, 200
 EPOCHS, BATCH, SEED = 20, 32, 0
@@ -25,13 +25,13 @@ EPOCHS, BATCH, SEED = 20, 32, 0
 
 @dataclass(frozen=True)
 class Autoencoder(nn.Layer):
-    """Two nets, whose parameters stand under ``encoder.`` and ``decoder.``."""
+    """Two networks, with parameters under ``encoder.`` and ``decoder.``."""
 
     encoder: nn.Layer
     decoder: nn.Layer
 
     def __call__(self, p: Any, x: Any, ctx: Any = None) -> Any:
-        """The logits of the pixels from a code that is drawn for them, and the code's mean and log variance."""
+        """The logits of the pixels from a code drawn for them, and the code's mean and log variance."""
         mean, log_variance = ops.split(self.part("encoder", p, x, ctx), 2, axis=1)
         code = mean + (0.5 * log_variance).exp() * ctx.random.normal(mean.shape)
         return self.part("decoder", p, code, ctx), mean, log_variance
@@ -44,7 +44,7 @@ MODEL = Autoencoder(
 
 
 def loss_fn(p: Any, batch: Any, ctx: Any) -> Any:
-    """The negative evidence lower bound of a digit, in nats, with the divergence weighted by how far the run is."""
+    """The negative evidence lower bound of a digit, in nats; the weight of the divergence rises over the run."""
     pixels, _ = batch
     logits, mean, log_variance = MODEL(p, pixels, ctx)
     missed = 64 * ops.binary_cross_entropy_with_logits(logits, pixels)
@@ -53,7 +53,7 @@ def loss_fn(p: Any, batch: Any, ctx: Any) -> Any:
 
 
 def drawn(params: Any, count: int) -> str:
-    """As many new digits, side by side, from codes of the normal distribution."""
+    """So many new digits, side by side, from codes of the normal distribution."""
     code = Random(Tape().const(0), SEED).normal((count, CODE))
     pixels = MODEL.part("decoder", params, code, None).sigmoid().numpy()
     rows = pixels.reshape(count, 8, 8).swapaxes(0, 1).reshape(8, -1)
@@ -61,7 +61,7 @@ def drawn(params: Any, count: int) -> str:
 
 
 def main() -> None:
-    """Train, draw digits, and compute the whole run again from its trace."""
+    """Train, draw digits, and replay the whole run from its trace."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="passes over the digits; default: %(default)s")
     parser.add_argument("--trace", default="digits_vae.dgrr", metavar="PATH", help="default: %(default)s")

@@ -1,9 +1,9 @@
-"""Two networks play against each other: one makes points of a mixture, the other tells them from real ones.
+"""Two networks play against each other: one makes points of a mixture, the other tells them from real points.
 
-Each player is a captured step with parameters and an optimizer of its own, and is recorded in a trace of its own.
-What it learns from in a step, its batch, are the parameters that the other has at that moment; real points and noise
-are drawn in the loss. So the proof of a player needs the other's moves: the game is played again, to the bit.
-At the end at least `SHARE` of the generator's points lie at one of the eight centres, and each centre has its points.
+Each player is a captured step with its own parameters, optimizer and trace. The batch of its step is the current
+parameters of the other player; the loss draws the real points and the noise. So the proof of a player needs the moves
+of the other, and the example plays the game again, to the bit. At the end, at least `SHARE` of the generator's points
+lie at one of the eight centres, and each centre has points.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from dgrr.tape import Random, Tape, nn, ops
 from dgrr.trace import CompletedStep, Keep, TraceRecorder, open_recorder, replay
 
 SHARE = 0.8
-"""How many of the generator's points lie nearer than `NEAR` to a centre."""
+"""Share of the generator's points that lie nearer than `NEAR` to a centre."""
 
 CENTRES: Any = np.array(
     [(1, 0), (0.7, 0.7), (0, 1), (-0.7, 0.7), (-1, 0), (-0.7, -0.7), (0, -1), (0.7, -0.7)], np.float32
@@ -37,29 +37,29 @@ DISCRIMINATOR = nn.Sequential(
 
 
 def made(generator: Any, random: Random, count: int) -> Any:
-    """As many points of the generator."""
+    """So many points of the generator."""
     return GENERATOR(generator, random.normal((count, 2)))
 
 
 def real(random: Random, count: int) -> Any:
-    """As many points of the mixture."""
+    """So many points of the mixture."""
     centres = ops.take(CENTRES, random.integers(0, len(CENTRES), (count,)), 0)
     return centres + random.normal((count, 2), std=SPREAD)
 
 
 def judged(discriminator: Any, points: Any, truth: Any) -> Any:
-    """What the judgement of points costs whose truth this is."""
+    """The loss of the discriminator's judgement of points, given the truth."""
     return ops.binary_cross_entropy_with_logits(DISCRIMINATOR(discriminator, points), truth)
 
 
 def discriminator_loss(p: Any, generator: Any, ctx: Any) -> Any:
-    """What it costs not to tell real points from made ones."""
+    """The discriminator's loss: how badly it tells real points from made ones."""
     fakes, points = made(generator, ctx.random, BATCH), real(ctx.random, BATCH)
     return judged(p, points, REAL) + judged(p, fakes, MADE)
 
 
 def generator_loss(p: Any, discriminator: Any, ctx: Any) -> Any:
-    """What it costs to be found out."""
+    """The generator's loss: how well the discriminator finds its points out."""
     return judged(discriminator, made(p, ctx.random, BATCH), REAL)
 
 
@@ -73,7 +73,7 @@ def players() -> tuple[CapturedStep, CapturedStep]:
 
 
 def moves(discriminator: CapturedStep, generator: CapturedStep) -> Iterator[tuple[CapturedStep, Any]]:
-    """One after the other they take a step; who took it, and on what batch."""
+    """The players take turns: who took each step, and on what batch."""
     while True:
         for mover, other in ((discriminator, generator), (generator, discriminator)):
             mover(other.params)
@@ -81,19 +81,19 @@ def moves(discriminator: CapturedStep, generator: CapturedStep) -> Iterator[tupl
 
 
 def recorder(player: CapturedStep, path: Path) -> TraceRecorder:
-    """The trace of a player who is at the beginning."""
+    """The trace of a player before its first step."""
     return open_recorder(Keep(path, record="digest"), player.as_run())
 
 
 def record(trace: TraceRecorder, player: CapturedStep, batch: Any) -> None:
-    """Write down the step that a player has just taken."""
+    """Record the step that a player has just taken."""
     hyper = RULE.hyperparameters(trace.steps + 1)
     arrays = {"grads": player.consumed, "params": player.params, "state": player.state, "batch": batch}
     trace.step(CompletedStep(step=trace.steps, loss=player.loss, hyper=hyper, **arrays))
 
 
 def nearby(generator: Any, count: int) -> Any:
-    """How many of so many of the generator's points lie near each centre."""
+    """How many of the generator's points lie near each centre."""
     points = made(generator, Random(Tape().const(0), seed=2), count).numpy()
     distances = np.sqrt(((points[:, None] - CENTRES) ** 2).sum(axis=2))
     nearest = distances.argmin(axis=1)

@@ -1,9 +1,9 @@
-"""An LSTM tags sequences: it says of every letter whether it opens a number, goes on with one or is in none.
+"""An LSTM tags sequences: each character begins a number, continues one, or is outside of numbers.
 
-The texts are made here, of unequal lengths, and filled up to the longest. Digits are a number unless a letter follows
-them at once, so that it has to read both ways. Where a text is filled up a mask keeps the states still, and the loss
-does not look. At least `ACCURACY` of the letters of new texts are tagged rightly, where calling all outside is right
-for 0.65.
+The example makes texts of different lengths and pads them to the longest. Digits form a number unless a letter follows
+directly, so the network has to read in both directions. At padding, a mask keeps the states unchanged, and the loss
+ignores it. The network tags at least `ACCURACY` of the characters of new texts correctly; tagging all of them as
+outside would be correct for 0.65.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from dgrr.tape import Random, Tape, nn, ops
 from dgrr.trace import replay
 
 ACCURACY = 0.98
-"""The share of letters of the test texts that are tagged rightly."""
+"""Share of the characters of the test texts that are tagged correctly."""
 
 LETTERS, LENGTH, WIDTH = "  ab123", 12, 16
 OUTSIDE, OPENS, INSIDE, FILLED = 0, 1, 2, -1
@@ -27,7 +27,7 @@ EPOCHS, BATCH, SEED = 5, 50, 0
 
 @dataclass(frozen=True)
 class Tagger(nn.Layer):
-    """Letters to states, both ways, and states to tags."""
+    """Characters to states, in both directions, and states to tags."""
 
     letters: nn.Layer
     memory: nn.Layer
@@ -47,7 +47,7 @@ MODEL = Tagger(
 
 
 def loss_fn(p: Any, batch: Any) -> Any:
-    """Mean cross entropy of the letters that are there, and the share of them that is tagged rightly."""
+    """Mean cross entropy of the characters that are not padding, and the share of them tagged correctly."""
     texts, tags = batch
     scores, there = MODEL(p, texts), ops.cast(tags > FILLED, np.float32)
     right = ops.cast(ops.equal(ops.argmax(scores, -1), tags), np.float32)
@@ -56,7 +56,7 @@ def loss_fn(p: Any, batch: Any) -> Any:
 
 
 def tagged(text: str) -> list[int]:
-    """The tag of each letter."""
+    """The tag of each character."""
     tags = [OUTSIDE] * len(text)
     for found in re.finditer(r"[123]+(?![ab123])", text):
         tags[found.start() : found.end()] = [OPENS] + [INSIDE] * (found.end() - found.start() - 1)
@@ -64,7 +64,7 @@ def tagged(text: str) -> list[int]:
 
 
 def texts(count: int, seed: int) -> Dataset:
-    """Texts as numbers of letters, and their tags, each filled up to the longest."""
+    """Texts as character numbers, and their tags, each padded to the longest."""
     random = Random(Tape().const(0), seed)
     letters = random.integers(0, len(LETTERS), (count, LENGTH)).numpy().copy()
     lengths = random.integers(LENGTH // 2, LENGTH + 1, (count,)).numpy()
@@ -76,7 +76,7 @@ def texts(count: int, seed: int) -> Dataset:
 
 
 def main() -> None:
-    """Make the texts, train, test, and compute the whole run again from its trace."""
+    """Make the texts, train, test, and replay the whole run from its trace."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="passes over the texts; default: %(default)s")
     parser.add_argument("--trace", default="numbers_lstm.dgrr", metavar="PATH", help="default: %(default)s")

@@ -1,8 +1,8 @@
-"""Deep sets: what shape a handful of points lies on, whatever their order and however many of them there are.
+"""Deep sets name the shape on which points lie, whatever the order and number of the points.
 
-Each point is looked at alone by one network, what it makes of them is added up, and another reads the sum. Points that
-are missing have weight 0 in it. The sets are made here: up to 24 points near a circle, a cross or a square, anywhere
-and of any size. It names at least `ACCURACY` of new sets rightly.
+One network reads each point alone, the example adds up its outputs, and another network reads the sum. Missing points
+have weight 0 in the sum. The example makes the sets: up to 24 points near a circle, a cross or a square, of any place
+and size. The network names at least `ACCURACY` of new sets correctly.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from dgrr.tape import Random, Tape, nn, ops
 from dgrr.trace import replay
 
 ACCURACY = 0.98
-"""The share of test sets that are named rightly."""
+"""Share of the test sets that are named correctly."""
 
 POINTS, WIDTH, NOISE = 24, 64, 0.03
 EPOCHS, BATCH, SEED = 5, 50, 0
@@ -24,13 +24,13 @@ EPOCHS, BATCH, SEED = 5, 50, 0
 
 @dataclass(frozen=True)
 class DeepSet(nn.Layer):
-    """``read(sum of each(x) over the points that are there)``; Zaheer and others (2017)."""
+    """``read(sum of each(x) over the points present)``; Zaheer and others (2017)."""
 
     each: nn.Layer
     read: nn.Layer
 
     def __call__(self, p: Any, x: Any, ctx: Any = None) -> Any:
-        """(batch, points, 3), the last of a point being 1 if it is there and else 0, to (batch, classes)."""
+        """(batch, points, 3), with x, y and 1 if the point is present, else 0, to (batch, classes)."""
         there = x[:, :, 2:]
         seen = self.part("each", p, x[:, :, :2], ctx) * there
         return self.part("read", p, seen.sum(1) / there.sum(1), ctx)
@@ -49,7 +49,7 @@ def loss_fn(p: Any, batch: Any) -> Any:
 
 
 def sets(count: int, seed: int) -> Dataset:
-    """Sets of points, and what they lie on: 0 a circle, 1 a cross, 2 a square."""
+    """Sets of points, and their shapes: 0 a circle, 1 a cross, 2 a square."""
     random = Random(Tape().const(0), seed)
     kind = random.integers(0, 3, (count,)).numpy()
     along, side = random.uniform((count, POINTS)).numpy(), random.integers(0, 4, (count, POINTS)).numpy()
@@ -65,7 +65,7 @@ def sets(count: int, seed: int) -> Dataset:
 
 
 def main() -> None:
-    """Make the sets, train, test, and compute the whole run again from its trace."""
+    """Make the sets, train, test, and replay the whole run from its trace."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="passes over the sets; default: %(default)s")
     parser.add_argument("--trace", default="points_deepsets.dgrr", metavar="PATH", help="default: %(default)s")

@@ -1,9 +1,9 @@
 """A network learns the solution of a differential equation from the equation alone: a physics-informed network.
 
 The equation is Poisson's on a line, u'' = -pi**2 * sin(pi * x) with u(0) = u(1) = 0, whose solution is sin(pi * x).
-The network is u; its second derivative by x is the derivative along 1 of the derivative along 1, `jvp` of `jvp`. The
-loss holds it against the equation at `POINTS` points, and u against 0 at the ends; its gradient by the parameters is
-a third derivative. At the end u is nowhere further than `ERROR` from the solution.
+The network is u. Its second derivative in x is a derivative along 1 of a derivative along 1: `jvp` of `jvp`. The loss
+measures how far u'' is from the equation at `POINTS` points, and u from 0 at the ends. Its gradient with respect to the
+parameters is a third derivative. At the end, u is within `ERROR` of the solution everywhere.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from dgrr.tape import Tape, jvp, nn, ops
 from dgrr.trace import replay
 
 ERROR = 0.001
-"""What the largest error falls below."""
+"""Upper bound of the largest error."""
 
 POINTS, WIDTH = 64, 32
 EPOCHS, SEED = 500, 0
@@ -33,7 +33,7 @@ def derivative(u: Any) -> Any:
 
 
 def loss_fn(p: Any, batch: Any) -> Any:
-    """Mean square of what is missing from the equation inside, and from 0 at the ends."""
+    """Mean squared residual of the equation inside, and of u at the ends."""
 
     def u(x: Any) -> Any:
         return MODEL(p, x)
@@ -44,14 +44,14 @@ def loss_fn(p: Any, batch: Any) -> Any:
 
 
 def largest_error(params: Any) -> float:
-    """How far u is from the solution, at the most, among points between those that it learned from."""
+    """The largest distance of u from the solution, at points between those of the training."""
     x = np.linspace(0, 1, 10 * POINTS + 1, dtype=np.float32)[:, None]
     u = MODEL(params, Tape().const(x)).numpy()
     return float(np.abs(u - np.sin(np.pi * x)).max())
 
 
 def main() -> None:
-    """Train, look at the error, and compute the whole run again from its trace."""
+    """Train, measure the error, and replay the whole run from its trace."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="steps on all points; default: %(default)s")
     parser.add_argument("--trace", default="poisson_pinn.dgrr", metavar="PATH", help="default: %(default)s")

@@ -1,8 +1,9 @@
-"""A U-Net finds discs in noise: every pixel of an image is told to be inside of one or not.
+"""A U-Net finds discs in noise: it classifies every pixel of an image as inside or outside a disc.
 
-Two levels down by pooling, two up again; what a level saw on the way down is joined to what comes back up. The images
-are made here: discs of any place and size, as bright as the noise around them is strong. It marks at least `ACCURACY`
-of the pixels of new images rightly, where calling all of them background is right for 0.8.
+It goes two levels down by pooling and two levels up again, and joins the output of each level on the way down to the
+input of the same level on the way up. The example makes the images: discs of any place and size, as bright as the noise
+around them is strong. The network classifies at least `ACCURACY` of the pixels of new images correctly; calling all of
+them background would be correct for 0.8.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from dgrr.tape import Random, Tape, nn, ops
 from dgrr.trace import replay
 
 ACCURACY = 0.97
-"""The share of pixels of the test images that are marked rightly."""
+"""Share of the pixels of the test images that are classified correctly."""
 
 SIZE, WIDTH = 16, 8
 EPOCHS, BATCH, SEED = 6, 25, 0
@@ -38,14 +39,14 @@ class Level(nn.Layer):
     up: nn.Layer
 
     def __call__(self, p: Any, x: Any, ctx: Any = None) -> Any:
-        """(batch, channels, height, width) to as many channels as the way down makes."""
+        """(batch, channels, height, width) to as many channels as the way down has."""
         seen = self.part("down", p, x, ctx)
         back = self.part("below", p, seen, ctx)
         return self.part("up", p, ops.concat([seen, back], axis=1), ctx)
 
 
 def level(channels: int, width: int, depth: int) -> nn.Layer:
-    """A U-Net of so many levels; each has twice the channels of the one above."""
+    """A U-Net of so many levels, each with twice the channels of the one above."""
     if depth == 0:
         return convolutions(channels, width)
     below = nn.Sequential(nn.MaxPool2d(2), level(width, 2 * width, depth - 1), nn.UpsampleNearest((2, 2)))
@@ -56,7 +57,7 @@ MODEL = nn.Sequential(nn.Unflatten(1, (1, SIZE)), level(1, WIDTH, 2), nn.Conv2d(
 
 
 def loss_fn(p: Any, batch: Any) -> Any:
-    """Mean cross entropy over pixels, and the share of pixels that are marked rightly."""
+    """Mean cross entropy over pixels, and the share of pixels classified correctly."""
     images, inside = batch
     scores = MODEL(p, images)[:, 0]
     right = ops.equal(scores > 0.0, inside > 0.5)
@@ -64,7 +65,7 @@ def loss_fn(p: Any, batch: Any) -> Any:
 
 
 def discs(count: int, seed: int) -> Dataset:
-    """Images of a disc each, and where the disc is: 1 inside, 0 outside."""
+    """Images with one disc each, and their masks: 1 inside, 0 outside."""
     random = Random(Tape().const(0), seed)
     row, column, radius, noise = (
         random.uniform((count, *shape)).numpy() for shape in ((1, 1), (1, 1), (1, 1), (SIZE, SIZE))
@@ -76,7 +77,7 @@ def discs(count: int, seed: int) -> Dataset:
 
 
 def main() -> None:
-    """Make the images, train, test, and compute the whole run again from its trace."""
+    """Make the images, train, test, and replay the whole run from its trace."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="passes over the images; default: %(default)s")
     parser.add_argument("--trace", default="shapes_unet.dgrr", metavar="PATH", help="default: %(default)s")

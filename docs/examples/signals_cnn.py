@@ -1,8 +1,8 @@
 """A one-dimensional convolutional network tells noisy sines, squares, saws and chirps apart.
 
-The signals are made of the library's own random numbers and its own sine, so that data, training and trace have the
-same bits on every machine; numpy's sine and random generators promise that of no two versions. The network reaches a
-test accuracy of `ACCURACY`.
+The example makes the signals with dgrr's own random numbers and sine, so data, training and trace have the same bits on
+every machine. NumPy does not promise that for its sine and its random generators from one version to the next. The
+network reaches a test accuracy of `ACCURACY`.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from dgrr.trace import replay
 Array = npt.NDArray[Any]
 
 ACCURACY = 0.97
-"""What the run reaches on signals that it has not seen."""
+"""Accuracy on signals that the network has not seen."""
 
 SAMPLES, NOISE = 96, 0.6
 EPOCHS, BATCH, SEED = 8, 32, 0
@@ -42,7 +42,7 @@ def loss_fn(p: Any, batch: Any) -> Any:
 
 
 def signals(count: int, seed: int) -> Dataset:
-    """As many noisy signals of each kind, of any frequency and phase."""
+    """So many noisy signals of each kind, with any frequency and phase."""
     random = Random(Tape().const(0), seed)
 
     def drawn(*shape: int) -> Array:
@@ -62,7 +62,7 @@ def sine(turns: Array) -> Array:
 
 
 def main() -> None:
-    """Make the signals, train, test, and compute the whole run again from its trace."""
+    """Make the signals, train, test, and replay the whole run from its trace."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="passes over the signals; default: %(default)s")
     parser.add_argument("--trace", default="signals_cnn.dgrr", metavar="PATH", help="default: %(default)s")

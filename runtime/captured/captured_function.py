@@ -40,23 +40,24 @@ class CapturedFunction:
 def capture_function(
     function: Callable[..., Any], *examples: Any, plan_bytes: int = PLAN_BYTES, device: Device = "cpu"
 ) -> CapturedFunction:
-    """A function of Vars, recorded and compiled as a function of arrays: for inference, and whatever needs no gradient.
+    """A function of Vars, recorded and compiled as a function of arrays: for inference, or anything that needs no
+    gradient.
 
-    It runs on values that have only shapes, once for each signature of its arguments, and from then on as a
-    table of kernel calls, with the bits that it has op by op. Arrays that it closes over are read as they are at each
-    call; other things that it takes from elsewhere must stay as they were (docs/captured_steps.md).
+    It runs once for each signature of its arguments, on values that have only shapes, and from then on as a table of
+    kernel calls, with the bits that it has op by op. Each call reads the current contents of arrays that it closes
+    over; everything else from outside must stay unchanged (docs/captured_steps.md).
 
     Args:
         function: of Vars; it returns Vars, or tuples, lists and dicts of Vars.
         examples: arrays, or tuples, lists and dicts of arrays, whose signature is captured at once.
-        plan_bytes: how much memory the tables of calls of different shapes may take. Of more
-            than two shapes each is captured when it has come 32 times, and runs op by op before.
+        plan_bytes: how much memory the tables of calls of different shapes may take. With more than two shapes, each is
+            captured when it has come 32 times, and runs op by op before.
         device: where it runs, with the same bits: "cpu", or "cuda", an NVIDIA GPU, which captures every shape at once.
 
     Raises:
         TapeError: the function reads a value.
-        CaptureError: it does another thing when it is called again.
-        DomainError: it returns something else than Vars.
+        CaptureError: it behaves differently when it is called again.
+        DomainError: it returns anything but Vars.
         BoundsError: an index is out of range.
         CudaError: a device "cuda" that is not there, or a kernel that has no form for it.
 

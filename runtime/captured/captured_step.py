@@ -32,12 +32,13 @@ PARTS = {"params": Role.PARAM, "state": Role.STATE, "model_state": Role.MODEL_ST
 class CapturedStep(ReplayedStep):
     """One training step. ``step(batch)`` updates ``step.params`` and ``step.state`` and returns the loss.
 
-    Batches of another shape are captured once and kept, or refused if so asked; of so many shapes that their plans
-    take more than ``plan_bytes``, those used last. A step is for one thread at a time; different steps may run at once.
+    Batches of another shape are captured once and kept, or refused if you ask for that. If the plans of all shapes
+    exceed ``plan_bytes``, only those used last are kept. A step is for one thread at a time; different steps may run at
+    once.
     """
 
     def about(self) -> dict[str, object]:
-        """What is to be said of it to people; of graph, kernel calls and memory those for the batch that is bound."""
+        """A summary for people; graph, kernel calls and memory are those for the bound batch."""
         found, plans = super().about(), self._plans
         if plans is None:
             return {**found, "captured": "not yet"}
@@ -134,10 +135,10 @@ class CapturedStep(ReplayedStep):
     def verify(self, replays: int = 20, *, reference_work: int = REFERENCE_WORK) -> VerifyReport:
         """Check the step on the batch that is bound, from its graph to its memory; it stays as it is, to the bit.
 
-        Every value, gradient and update is held to the slow reference of its op. ``reference_work`` bounds what these
-        may do in one check, in elements and in the work of kernels: mostly a few microseconds each. The line
-        ``references`` names the nodes beyond it, which are not held. A step on a GPU is held there, but for the checks
-        of this machine's table and memory.
+        Every value, gradient and update is compared with the slow reference of its op. ``reference_work`` bounds what
+        these may do in one check, in elements and in the work of kernels: mostly a few microseconds each. The line
+        ``references`` names the nodes beyond it, which are not compared. A step on a GPU runs there; the checks of this
+        machine's table and memory are left out then.
         Raises DomainError if ``replays`` is below 1, or ``reference_work`` below 0.
         """
         return verify_step(self, self.bound_plans("verify"), replays, reference_work)
@@ -178,9 +179,9 @@ def capture(
     ``ema`` are as for `Trainer`; ``on_shape_change`` says whether a batch of another shape is captured too or is an
     error; ``without_passes`` switches compiler passes off by name, with the same bits. ``device`` "cuda" runs the step
     on an NVIDIA GPU, with the same bits. ``plan_bytes`` is how much memory the plans for batches of all shapes
-    may take, arenas and input buffers; beyond it those used longest ago go.
-    Raises what the model raises; TapeError if it reads a value, which is not there yet; DomainError; CudaError where
-    there is no GPU, or a kernel has no form for it.
+    may take, arenas and input buffers; beyond it, the least recently used are dropped. Raises what the model raises;
+    TapeError if it reads a value, which does not exist yet; DomainError; CudaError where there is no GPU, or a kernel
+    has no form for it.
     """
     recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen=frozen, ema=ema, order=order)
     step = CapturedStep(

@@ -111,9 +111,9 @@ class KeptPlans(Generic[P]):
         if len(self._times) > MANY and not self._warned:
             self._warned = True
             warnings.warn(
-                f"capture: batches of {len(self._times)} shapes have come; each is captured when it has come "
-                f"{OFTEN} times, as far as plan_bytes={self.most_bytes} reaches, and runs op by op before; pad them to "
-                "a few lengths with dgrr.runtime.data.buckets",
+                f"capture: batches of {len(self._times)} shapes have come; each is captured after {OFTEN} batches, "
+                f"within plan_bytes={self.most_bytes}, and runs op by op before; pad them to a few lengths with "
+                "dgrr.runtime.data.buckets",
                 ManyShapesWarning,
                 stacklevel=2,
             )

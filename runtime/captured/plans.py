@@ -236,9 +236,7 @@ class Executable:
     def on_cpu(self) -> Bound:
         """The plan as it is bound to this machine's memory. Raises DomainError where it runs elsewhere."""
         if not isinstance(self.bound, Bound):
-            raise DomainError(
-                "step: expected one that runs on the CPU, which alone can be looked into, got device='cuda'"
-            )
+            raise DomainError("step: expected one on the CPU, the only device that can be inspected, got device='cuda'")
         return self.bound
 
     @property

@@ -1,4 +1,4 @@
-"""A captured step stands for its loss function only if that does the same at every call: it is recorded again to see.
+"""A captured step can replace its loss function only if that does the same at every call: recording again checks it.
 
 Capturing freezes what a loss function reads besides its arguments: a counter, ``np.random``, the clock. Eagerly each
 step would see the new value, captured all see the first. What it reads by name is compared before each run, arrays are
@@ -21,7 +21,7 @@ class CaptureError(DgrrError, RuntimeError):
 
 
 CURE = (
-    "what is captured keeps the first for ever; take what changes from ctx.step (the count of steps), from ctx.random "
+    "a captured step keeps the first for ever; take what changes from ctx.step (the count of steps), from ctx.random "
     'or from an array of the batch, or run the step with mode="eager"'
 )
 
@@ -101,7 +101,7 @@ def require_equal(
     place = f" at {node.location}" if node is not None and node.location is not None else ""
     name = f" of {node.scope!r}" if node is not None and node.scope else ""
     raise kind(
-        f"capture: {what} does another thing when it is called again{place}: value %{found.value}{name} was recorded "
+        f"capture: {what} behaves differently when it is called again{place}: value %{found.value}{name} was recorded "
         f"as {found.first}, but {when} as {found.second}; {CURE}"
     )
 

@@ -1,4 +1,4 @@
-"""What a function reads from Python by a name that its code has: held, and compared before every run.
+"""What a function reads from Python by name: kept, and compared before every run.
 
 Followed are closures, globals, default arguments, attributes, and the items of lists, tuples and dicts, through the
 user's own functions, methods and objects. Of the code of dgrr, of numpy and the standard library nothing is followed.

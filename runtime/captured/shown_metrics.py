@@ -1,4 +1,4 @@
-"""What the loss function of a captured step gives to be shown."""
+"""The metrics that the loss function of a captured step returns."""
 
 from collections.abc import Mapping, Sequence
 

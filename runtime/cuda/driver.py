@@ -18,7 +18,7 @@ GRANULE = 256
 
 
 class CudaError(DgrrError, RuntimeError):
-    """No GPU, no driver, or one that failed."""
+    """No GPU, no driver, or a driver that failed."""
 
 
 class KernelNode(NamedTuple):

@@ -105,8 +105,8 @@ def buckets(
     """Batches of sequences of different lengths, in few shapes: ``(padded, mask, *targets)``.
 
     Each sequence goes to the first bucket that is long enough. A batch is of one bucket: ``padded`` has shape (samples,
-    length of the bucket, …), with zeros behind each sequence, and ``mask`` (samples, length) is true where it goes on.
-    A captured step is captured once for each length, and once more for the last, smaller batches of a bucket.
+    length of the bucket, …), with zeros after each sequence, and ``mask`` (samples, length) is true inside of it. A
+    captured step is captured once for each length, and once more for the last, smaller batches of a bucket.
 
     Args:
         sequences: arrays of one dtype, of shapes (its length, …) that are alike but for the first axis.

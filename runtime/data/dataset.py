@@ -24,10 +24,10 @@ class Dataset(Generic[S]):
 
     Samples are tuples of arrays, or dicts of them where the arrays are given by name. Nothing is copied or read
     before samples are asked for, so an array may be a file larger than the memory: ``np.load(path, mmap_mode="r")``.
-    The methods that give a data set choose samples by number, and read none either.
+    Methods that return a data set choose samples by number and read none.
 
     Args:
-        arrays: at least one, or whatever numpy makes one of; the data set keeps read-only views of them.
+        arrays: at least one array, or what numpy converts to one; the data set keeps read-only views.
         named: the same by name.
 
     Raises:
@@ -98,9 +98,9 @@ class Dataset(Generic[S]):
 
         ``fn(*arrays)``, or ``fn(named)`` where samples have names, gets the arrays of one sample and returns those of
         the new one: a tuple, a dict, or one array. With a seed it gets a `SampleRandom` too, as its last argument:
-        ``fn(*arrays, random)``. What that draws depends on seed, epoch and sample alone, so an augmentation is the
-        same in every run, whatever the batches. A function that draws elsewhere, or depends on calls before, is not.
-        Indexing shows epoch 0; `at_epoch` others.
+        ``fn(*arrays, random)``. Its draws depend only on seed, epoch and sample, so an augmentation is the same in
+        every run, whatever the batches. That does not hold for a function that draws elsewhere or depends on earlier
+        calls. Indexing shows epoch 0; `at_epoch` others.
 
         Raises DomainError for a seed out of range. When samples are read, an error of ``fn`` gets a note of which
         sample it was; ShapeError, DTypeError or DomainError for samples of a batch that are not alike.
@@ -118,7 +118,7 @@ class Dataset(Generic[S]):
     # ------------------------------------------------------------------ other data sets
 
     def take(self, index: int | slice | npt.ArrayLike) -> Self:
-        """The first so many samples, or those of a slice, an array of indices or a mask, as a data set.
+        """The first ``index`` samples, or those of a slice, an array of indices or a mask, as a data set.
 
         Raises DomainError for a number below 0, IndexError for an index outside the data set.
 
@@ -132,7 +132,7 @@ class Dataset(Generic[S]):
         return self._of(chosen)
 
     def shuffle(self, seed: int) -> Self:
-        """The samples in a random order, the same one for ever; ``batches(seed=…)`` makes one for each epoch.
+        """The samples in one fixed random order; ``batches(seed=…)`` makes a new one for each epoch.
 
         >>> Dataset(np.arange(5)).shuffle(seed=0)[:]
         (array([4, 0, 3, 2, 1]),)
@@ -143,9 +143,9 @@ class Dataset(Generic[S]):
         """The data set in parts, each sample in one of them.
 
         Args:
-            shares: of each part, between 0 and 1, or how many samples it has. What they leave is one more part, and
-                a single share always leaves one.
-            seed: of the choice of samples; None cuts the data set where it stands. Samples keep their order.
+            shares: share of each part, between 0 and 1, or its number of samples. The remaining samples form one more
+                part; after a single share there is always one.
+            seed: of the choice of samples; None cuts the data set in order. Samples keep their order.
             stratify: a class for each sample, or anything that can be sorted; every part then has each class in
                 proportion, as nearly as whole samples allow.
 
@@ -180,7 +180,7 @@ class Dataset(Generic[S]):
         return [(self._of(np.setdiff1d(order, fold)), self._of(fold)) for fold in folds]
 
     def digest(self) -> str:
-        """16 hex digits over the samples and their order, by which processes see whether they have the same data.
+        """16 hex digits over the samples and their order, with which processes check that they have the same data.
 
         Of an array above 64 MiB, which may be a file, 64 samples count; of the functions of `map` name and seed.
 
@@ -275,7 +275,7 @@ class Batches(Epochs[S]):
         return full + (rest > 0 and not self.drop_last)
 
     def epoch(self, k: int) -> Iterator[S]:
-        """The batches of epoch ``k``, whatever was iterated before; ``iter()`` goes on where it was.
+        """The batches of epoch ``k``, whatever was iterated before; ``iter()`` continues where it was.
 
         Raises DomainError if ``k`` is negative.
         """

@@ -16,15 +16,14 @@ B = TypeVar("B", default=Any)
 
 
 class LengthError(DgrrError, TypeError):
-    """The length of what ends nobody knows when."""
+    """The length of an iterable of unknown length."""
 
 
 class Epochs(ABC, Generic[B]):
-    """Batches that can be had epoch by epoch: what `Trainer.fit` iterates, and resumes without reading what was.
+    """Batches by epoch: `Trainer.fit` iterates them, and resumes without reading earlier ones.
 
     Every ``iter()`` is the next epoch, and a fresh object starts at epoch 0; a fit takes epochs by their number. Derive
-    from it for batches of one's own: write ``epoch(k)``, and ``__len__`` where the number of batches in an epoch is
-    known.
+    from it for your own batches: write ``epoch(k)``, and ``__len__`` if the number of batches in an epoch is known.
 
     >>> class Countdown(Epochs):
     ...     def epoch(self, k):
@@ -45,13 +44,13 @@ class Epochs(ABC, Generic[B]):
         return self.epoch(self.next_epoch())
 
     def next_epoch(self) -> int:
-        """The number of the epoch that ``iter()`` would give, which is passed over."""
+        """The number of the epoch that ``iter()`` would give; that epoch is skipped."""
         epoch = self._next_epoch
         self._next_epoch += 1
         return epoch
 
     def prefetch(self, n: int = 2) -> "Prefetch[B]":
-        """The same batches, up to ``n`` of them made ahead by a thread; see `Prefetch`."""
+        """The same batches, up to ``n`` of them prepared ahead by a thread; see `Prefetch`."""
         return Prefetch(self, n)
 
     def share(self, together: int, own: Container[int], *, rest: bool = False) -> "RankEpochs[B]":
@@ -59,11 +58,11 @@ class Epochs(ABC, Generic[B]):
         return RankEpochs(self, together, own, rest=rest)
 
     def digest(self) -> str:
-        """By what processes see whether they have the same batches: here, where no more is known, the class."""
+        """What processes compare to check that they have the same batches; here, only the class."""
         return type(self).__qualname__
 
     def picked(self, k: int, wanted: Callable[[int], bool]) -> Iterator[B]:
-        """The batches of epoch ``k`` whose number ``wanted`` takes; write it anew where others need not be read."""
+        """The batches of epoch ``k`` whose number ``wanted`` accepts; override it if the others need not be read."""
         return (batch for number, batch in enumerate(self.epoch(k)) if wanted(number))
 
 
@@ -121,12 +120,12 @@ class RankEpochs(Epochs[B]):
 
 
 class Prefetch(Epochs[B]):
-    """Batches of which one thread makes up to ``n`` ahead: the same in the same order, to the bit.
+    """Batches that a thread prepares up to ``n`` ahead: the same in the same order, to the bit.
 
     The thread reads samples and runs the functions of `Dataset.map` while the consumer computes. It begins with the
     first batch of an epoch and ends with its last, with an error, or when the iterator is dropped, as by ``break`` or
     Ctrl-C; the batch in progress is finished before. An error comes where its batch would have come, with its own
-    traceback. What is iterated must not overwrite the arrays that it gave before.
+    traceback. The batches must not overwrite arrays given earlier.
 
     Args:
         batches: any `Epochs`.

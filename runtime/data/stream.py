@@ -19,11 +19,11 @@ from .samples import as_sample, stacked
 class Stream(Epochs[Any]):
     """Samples from a function that returns a fresh iterator for every epoch: a generator function, say.
 
-    A sample is a tuple of arrays, a dict of them, or one array; numbers count as arrays. Where the function
-    gives batches already, train on the stream itself.
+    A sample is a tuple of arrays, a dict of them, or one array; numbers count as arrays. If the function yields batches
+    already, train on the stream itself.
 
     Args:
-        samples: the function, or anything that can be iterated again and again. An iterator will do for one epoch.
+        samples: the function, or an iterable for several passes. An iterator lasts for one epoch.
 
     Raises:
         DomainError: neither a function nor an iterable.
@@ -84,11 +84,11 @@ class StreamBatches(Epochs[Any]):
     """The samples of a stream in batches, epoch after epoch.
 
     Args:
-        stream: read anew in every epoch.
+        stream: read again in every epoch.
         size: samples in a batch.
         seed: key of the shuffles, which then need a buffer.
-        buffer: how many samples wait to be chosen from: each that comes takes the place of a random one of them,
-            which leaves. 1 does not shuffle; as many as there are make every order as likely as any other.
+        buffer: how many samples wait: each new sample replaces a random one of them, which is given next. 1 does not
+            shuffle; with as many as there are samples, every order is equally likely.
         drop_last: leave out a last batch of fewer samples.
 
     Raises:

@@ -19,8 +19,8 @@ def digits() -> tuple[Dataset, Dataset]:
     """The 1,797 handwritten digits of 8x8 pixels as ``(train, test)``: 1,442 and 355 samples.
 
     A sample is ``(image, label)``: float32 of shape (64,), the pixels 0 to 16 divided by 16 and so exact, and
-    int64 in 0 to 9. The split is fixed: in each class, in the order of the file, every fifth sample is a
-    test sample, and both parts keep the order of the file.
+    int64 in 0 to 9. The split is fixed: of each class, every fifth sample in the order of the file is a test sample.
+    Both parts keep that order.
 
     >>> train, test = digits()
     >>> train

@@ -50,7 +50,7 @@ def _ids(graph: IRGraph) -> Iterator[str]:
     seen: set[int] = set()
     for node in graph.nodes:
         if node.id in seen:
-            yield f"{_name(node)}: a node before it has the same id: number nodes anew"
+            yield f"{_name(node)}: a node before it has the same id: renumber the nodes"
         seen.add(node.id)
 
 
@@ -133,7 +133,7 @@ def _results(graph: IRGraph, node: IRNode) -> str | None:
         return f"the op refuses its inputs or attributes: {type(error).__name__}: {error}"
     if expected == given:
         return None
-    return f"expected the outputs {_list(map(_shown, expected))}, got {_list(map(_shown, given))}: infer them anew"
+    return f"expected the outputs {_list(map(_shown, expected))}, got {_list(map(_shown, given))}: infer them again"
 
 
 def _inferred(node: IRNode, specs: Sequence[Spec | None]) -> list[Spec]:

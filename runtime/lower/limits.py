@@ -1,4 +1,4 @@
-"""What this machine reaches at best, beside which the calls of a step are seen."""
+"""The best rates of this machine, to compare the calls of a step with."""
 
 from functools import cache
 from time import perf_counter

@@ -116,7 +116,7 @@ class Lowering:
             place = self.places[self.dense(x, source)]
             layout = place.layout.through(step.view)
             if layout is None:
-                raise DomainError(f"step: expected view {step.name} to move no element of a dense array; mend the op")
+                raise DomainError(f"step: expected view {step.name} to move no element of a dense array; fix the op")
         if self.aliases if layout.is_dense else self.strides:
             self.places[out] = StoragePlace(place.root, layout)
         else:

@@ -1,4 +1,4 @@
-"""Rules of users, looked at before the first step: what every mode, a trace and a replay will need of them."""
+"""Rules of users, checked before the first step: what every mode, a trace and a replay will need of them."""
 
 from dataclasses import is_dataclass
 from typing import Any
@@ -35,11 +35,13 @@ def require_rule(given: object) -> Rule:
         return given
     require_own_name(f"{where}: rule", getattr(given, "rule", None))
     if not is_dataclass(given):
-        raise DomainError(f"{where}: expected a frozen dataclass, by whose text checkpoints know it, got a plain class")
+        raise DomainError(
+            f"{where}: expected a frozen dataclass, because checkpoints identify it by its text, got a plain class"
+        )
     for method in FIXED:
         if getattr(cls, method) is not getattr(Rule, method):
             expected = "expected the one of Rule, as captured steps run the law and not this"
-            raise DomainError(f"{where}: {method}: {expected}, got one of its own; write it as a law, or by ops_rule")
+            raise DomainError(f"{where}: {method}: {expected}, got an override; write it as a law, or with ops_rule")
     _require_hyperparameters(where, given)
     law: Any = given.law
     if isinstance(law, Law):

@@ -73,7 +73,7 @@ def require_decay(decay: object) -> float | None:
 
 
 def averaged(params: Arrays, state: Arrays) -> dict[str, Array]:
-    """The parameters with their averages in the place of those that have one: the arrays themselves.
+    """The parameters, each replaced by its average if it has one: the arrays themselves.
 
     Raises DomainError for a run without averages.
     """

@@ -64,7 +64,7 @@ def _difference(when: str, given: list[dict[str, str]]) -> str:
             every = sorted(holders.items(), key=lambda item: (-len(item[1]), item[1]))
             said = "; ".join(f"{_ranks(ranks)} {value[:SHOWN]}" for value, ranks in every)
             return f"ranks: {when}: {name}: expected the same on all ranks, got {said}"
-    raise AssertionError("entries differ, but in their order alone")
+    raise AssertionError("entries differ only in their order")
 
 
 def _ranks(ranks: list[int]) -> str:

@@ -1,4 +1,4 @@
-"""A step that was done, as recorders are told of it."""
+"""A completed step, as recorders get it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -43,7 +43,7 @@ class LaunchRecorder(Protocol):
 def completed(step: TrainingStep, number: int, batch: Any, tape: StepTape | None = None) -> CompletedStep:
     """What a recorder gets about the step just done: views that are valid until the next one.
 
-    ``number`` counts steps from 0; ``tape`` is what ``step.tape(batch)`` gave before, where the recorder wants it. The
+    ``number`` counts steps from 0; ``tape`` is what ``step.tape(batch)`` gave before, if the recorder wants it. The
     batch of an accumulated step is recorded as all its arrays in their order. All ranks of a step call it, and rank 0
     gets the whole.
 

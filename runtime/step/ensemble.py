@@ -11,13 +11,13 @@ from .loss_call import LossFn, call_loss
 
 
 def ensemble(loss_fn: LossFn, seeds: Sequence[int]) -> LossFn:
-    """The loss function of as many models as there are seeds: the sum of their losses on the same batch.
+    """The loss function of one model per seed: the sum of their losses on the same batch.
 
-    Parameters and state of member k are those whose names begin with ``k.``: make them with `joined`, take them apart
-    with `parted`. Each member draws what it draws in a run of its seed, and gets the gradient that it gets alone; its
-    loss and metrics are metrics ``loss k``, ``accuracy k``. A rule for names such as ``"0.*"`` gives it a rate of its
-    own. What looks at all parameters at once, as clipping by the global norm does, sees those of all members.
-    Raises DomainError without seeds.
+    Parameters and state of member k have names that begin with ``k.``: make them with `joined`, separate them with
+    `parted`. Each member draws what it draws in a run of its seed, and gets the gradient that it gets alone. Its loss
+    and metrics are metrics ``loss k``, ``accuracy k``. A rule for names such as ``"0.*"`` gives it a rate of its own.
+    Operations on all parameters at once, such as clipping by the global norm, see those of all members. Raises
+    DomainError without seeds.
 
     >>> import numpy as np
     >>> from dgrr.runtime import SGD, Trainer
@@ -55,7 +55,7 @@ def joined(members: Sequence[Arrays]) -> dict[str, Array]:
 
 
 def parted(arrays: Arrays, member: int) -> dict[str, Array]:
-    """One member of what `joined` made, under the names that it has alone.
+    """One member of what `joined` made, under its own names.
 
     Raises DomainError for a member that is not there.
 

@@ -45,7 +45,7 @@ class Evaluation(ShownAsPanel):
         return f"Evaluation: loss {self.loss.item():.6g}, {counted(len(self.tape), 'node')}"
 
     def about(self) -> dict[str, object]:
-        """What is to be said of it to people: loss, metrics, and the norm of each parameter's gradient."""
+        """A summary for people: loss, metrics, and the norm of each parameter's gradient."""
         shown = list(self.grads.items())[:LIMIT]
         found: dict[str, object] = {"loss": f"{self.loss.item():.9g}"}
         found |= {name: f"{x:.6g}" for name, x in self.metrics.items()}

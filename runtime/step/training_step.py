@@ -109,7 +109,7 @@ class TrainingStep(Unique, ShownAsPanel):
         return counted(sum(array.size for array in self.params.values()), "parameter")
 
     def about(self) -> dict[str, object]:
-        """What is to be said of it to people: parameters, optimizer, what is done to gradients."""
+        """A summary for people: parameters, optimizer, what is done to gradients."""
         recipe, groups = self.recipe, self.groups
         asked = {
             **{

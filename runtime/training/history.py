@@ -13,17 +13,16 @@ from .figures import Column, Figures
 
 
 class History:
-    """What a call of `Trainer.fit` has measured, as two tables: ``history.steps`` and ``history.epochs``.
+    """What a call of `Trainer.fit` measured, as two tables: ``history.steps`` and ``history.epochs``.
 
     ``history["loss"]``, ``len(history)``, ``history.to_pandas()`` and ``history.to_csv(path)`` are those of the steps;
     ``print(history)``, and showing it in a notebook, shows the epochs.
 
-    A row of ``steps`` has the number of the step and of its epoch, both from 0 as callbacks are told them, loss and
-    metrics before its update, its learning rate - of several groups of parameters one each, as ``lr *.bias`` -, where
-    it was measured the norm of its gradients, the figures of the validation that followed it, and the seconds since
-    the fit began, of which steps of one launch have equal shares; steps count from the beginning of the run. A row of
-    ``epochs`` has the number of the last step, means over the epoch's steps, the last learning rates and validation,
-    and the seconds at its end.
+    A row of ``steps`` has the number of the step and of its epoch, both from 0 as callbacks get them; loss and metrics
+    before the update; the learning rate, one for each group of parameters, as ``lr *.bias``; the gradient norm, if
+    measured; the figures of the validation after the step; and the seconds since the fit began, which steps of one
+    launch share equally. Steps count from the beginning of the run. A row of ``epochs`` has the number of the last
+    step, means over the epoch's steps, the last learning rates and validation, and the seconds at its end.
 
     >>> from dgrr.runtime import SGD, Trainer
     >>> trainer = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.zeros(2)}, SGD(0.5))
@@ -67,7 +66,7 @@ class History:
         self._nonfinite.append(self._first + len(self._losses) - 1)
 
     def add_validation(self, figures: Mapping[str, float]) -> None:
-        """Figures that were measured behind the last step."""
+        """Figures that were measured after the last step."""
         if self._losses:
             self._validated[len(self._losses) - 1] = figures
 

@@ -31,7 +31,7 @@ class Recorder(Protocol):
     """Writes one training run."""
 
     def wants_tape(self, step: int) -> bool:
-        """Whether a step is to be handed over with its tape: every value of it and every gradient."""
+        """Whether a step must come with its tape: every value and every gradient."""
         ...
 
     def step(self, done: CompletedStep) -> None:
@@ -82,10 +82,9 @@ def traced(trace: FilePath | Traced | None, record: Mode | None) -> Traced | Non
             f"seal and close; or an object with open_recorder, which makes one; got {trace!r}"
         )
     if record is not None:
-        cure = f"say it there, Keep(…, record={record!r})" if isinstance(trace, Keep) else "leave it out"
+        cure = f"say it in Keep(…, record={record!r})" if isinstance(trace, Keep) else "leave it out"
         raise DomainError(
-            "Trainer: argument 'record': expected None beside a 'trace' that says itself what is kept, got "
-            f"{record!r}; {cure}"
+            f"Trainer: argument 'record': expected None with a 'trace' that says what it keeps, got {record!r}; {cure}"
         )
     return trace
 
@@ -96,10 +95,10 @@ def is_taken(trace: object) -> TypeIs[Keep]:
 
 
 def taken(where: str, trace: Keep, checkpoint: FilePath | None = None) -> DomainError:
-    """The refusal of a path where something stands, with the ways out: to go on, elsewhere, anew."""
+    """The error for a path that exists, with the ways out: continue, choose another path, overwrite."""
     go_on = "" if checkpoint is None else f"load {str(checkpoint)!r} to go on, "
     return DomainError(
-        f"{where}: {str(trace.path)!r} is there already, and a finished trace is never overwritten: {go_on}choose "
+        f"{where}: {str(trace.path)!r} already exists, and a finished trace is never overwritten: {go_on}choose "
         f"another path, or pass trace=Keep({str(trace.path)!r}, overwrite=True) to replace it"
     )
 

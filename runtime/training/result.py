@@ -37,7 +37,7 @@ class Result(ShownAsPanel):
         return f"Result: {counted(self.steps, 'step')} in {self.seconds:.2f} s{last}"
 
     def about(self) -> dict[str, object]:
-        """What is to be said of it to people: losses, speed, the last validation, the state digest."""
+        """A summary for people: losses, speed, the last validation, the state digest."""
         found: dict[str, object] = {}
         if self.steps:
             found["loss"] = f"{self.losses[0]:.6g} to {self.losses[-1]:.6g}  {sparkline(self.losses)}"

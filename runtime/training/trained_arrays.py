@@ -22,7 +22,7 @@ class TrainedArrays(Evaluator, ShownAsPanel):
         return f"{type(self).__name__}: {parameters}, {counted(self.steps, 'step')} done"
 
     def about(self) -> dict[str, object]:
-        """What is to be said of it to people: parameters, optimizer, mode, how far it has come."""
+        """A summary for people: parameters, optimizer, mode, how far it has come."""
         return {**self._step.about(), "mode": self._run.mode, "steps done": f"{self.steps:,}"}
 
     @property

@@ -46,63 +46,63 @@ from .watch import Watch
 class Trainer(TrainedArrays):
     """Trains named parameters on batches.
 
-    A step is always zero grad, forward, loss, backward, optimizer, whatever the mode. Where asked, gradients are
-    averaged over micro-batches, then clipped by value, then by norm, before the optimizer updates parameters and
-    state in place. A loss or gradient that is not finite ends the run before it is applied, unless told otherwise.
+    A step is always zero grad, forward, loss, backward, optimizer, whatever the mode. If you ask for it, gradients are
+    averaged over micro-batches, then clipped by value, then by norm, before the optimizer updates parameters and state
+    in place. A loss or gradient that is not finite ends the run before it is applied, unless ``on_nonfinite`` says
+    otherwise.
 
     Args:
         loss_fn: ``loss_fn(p, batch) -> scalar Var``, or ``loss_fn(p, batch, ctx)``. It may return
             ``(loss, metrics)``, metrics being scalar Vars by name, which are shown and change nothing; for a model
             with a state ``(loss, new_state)`` or ``(loss, new_state, metrics)``.
-        params: start values by name; copied, the caller's arrays are not changed.
+        params: start values by name; copied, so your arrays do not change.
         optimizer: for example ``Adam(lr=1e-3)``; ``lr`` may be a schedule. Or rules by patterns of names,
-            ``{"*.bias": SGD(0.1), "*": AdamW(1e-3)}``: the first that matches a parameter updates it. In the place of a
-            pattern may stand a predicate, ``lambda name, value: value.ndim < 2``, asked once, of ``params``.
-        frozen: patterns of the names of parameters that are not trained, or predicates: no gradient of them is
-            computed.
+            ``{"*.bias": SGD(0.1), "*": AdamW(1e-3)}``: the first that matches a parameter updates it. A predicate such
+            as ``lambda name, value: value.ndim < 2`` can replace a pattern; it is called once, on ``params``.
+        frozen: name patterns, or predicates, of parameters that are not trained: they get no gradient.
         ema: decay of running averages of the trained parameters, in [0, 1); None keeps none. See `averaged`.
         mode: how steps run, with the same bits: "replay" runs the first ``warmup`` steps op by op, then captures
             the step once for each shape of batch, and replays it; "eager" runs every step op by op; "capture"
-            captures every step anew, which is slow and of use to find faults only. A captured ``loss_fn`` must not
-            depend on anything but its arguments; if it does, that is found (docs/captured_steps.md) and an error.
-        trace: where to record the run: a new path; a `Keep`, which says besides the path what the trace keeps; a
-            recorder that was begun with the start of this run, or resumed where it was loaded; or an object whose
-            ``open_recorder`` makes it. The trace is complete when `fit` returns.
-        record: what is kept of each step where `trace` is a path, by default "grads"; see `Keep`.
-        model_state: what a model keeps from step to step besides its parameters, as ``model.init_state()`` gives it;
+            captures every step again, which is slow and only useful to find faults. A captured ``loss_fn`` must depend
+            on nothing but its arguments; otherwise an error says so (docs/captured_steps.md).
+        trace: where to record the run: a new path; a `Keep`, which also says what the trace keeps; a recorder begun at
+            the start of this run, or resumed where the run was loaded; or an object whose ``open_recorder`` makes one.
+            The trace is complete when `fit` returns.
+        record: what a trace at a path keeps of each step, by default "grads"; see `Keep`.
+        model_state: what a model keeps from step to step besides its parameters, as ``model.init_state()`` returns it;
             copied. ``loss_fn`` gets it as ``ctx.state``.
         seed: of ``ctx.random``; noted in the trace and in checkpoints.
         warmup: see mode.
         on_shape_change: in mode "replay", whether a batch of another shape than the one captured is captured too
             ("recapture") or raises ShapeError ("error").
-        accumulate: how many batches in turn are one step. Losses and gradients are their sums, divided once; a
-            rest of fewer batches at the end of an epoch is left out. Not to the bit what one large batch gives.
-        order: how these sums are made: "chain" adds one batch after the other; "tree" level by level in pairs, so that
-            neighbours can be added apart, and a model's state becomes the mean of what each batch makes of it.
+        accumulate: how many successive batches form one step. Losses and gradients are summed, then divided once; fewer
+            batches left at the end of an epoch are skipped. The result differs in bits from that of one large batch.
+        order: how to sum: "chain" adds one batch after the other; "tree" adds in pairs, level by level, so that several
+            processes can share the sum, and the model's state becomes the mean over the batches.
         clip_norm: bound of the joint norm of all gradients.
         clip_value: bound of every element of the gradients.
         on_nonfinite: "stop" ends the run at a loss or gradient that is infinite or NaN, before it is applied; "record"
-            goes on as the rule says, which mostly makes the parameters NaN: to see, and prove, how a run broke down.
+            continues with the rule, which mostly makes the parameters NaN, to see, and prove, how a run broke down.
             ``history.nonfinite`` has the steps.
-        ranks: what connects this process with others that run the same program, for ``order="tree"``: each computes
-            some of the batches of every step, and all end with the bits of one process. The first of them writes trace,
-            checkpoint and progress; `fit`, `save`, `load` and `averaged` are called on all.
-        callbacks: told of every step, validation and epoch, in their order; see `Callback`. A plain function
-            ``f(trainer, epoch, loss)`` is called after every epoch.
+        ranks: connects this process with others that run the same program, for ``order="tree"``. Each computes some of
+            the batches of every step, and all get the bits of one process. The first writes trace, checkpoint and
+            progress. Call `fit`, `save`, `load` and `averaged` on all of them.
+        callbacks: called at every step, validation and epoch, in order; see `Callback`. After every epoch, a plain
+            function is called as ``f(trainer, epoch, loss)``.
         checkpoint: where `fit` saves the run: at its beginning, every ``checkpoint_every`` steps, and at its end.
         device: where steps run, with the same bits: "cpu", or "cuda", an NVIDIA GPU; see docs/gpu.md. With ``ranks``
             each has its own.
         witness: the share of the steps on a GPU that the CPU recomputes while the GPU goes on, drawn by ``seed`` and
             their numbers; ``witnessed`` has them. One with other bits ends the fit.
         plan_bytes: how much memory the plans of captured steps may take, arenas and input buffers, and as much those of
-            evaluation. Of more than two shapes each is captured when it has come 32 times, and runs op by op before.
+            evaluation. With more than two shapes, each is captured when it has come 32 times, and runs op by op before.
 
     Raises:
-        CudaError: a device "cuda" that is not there, or a kernel that has no form for it.
-        DomainError: an argument outside these; a trace that is there already, which its `Keep` does not overwrite, and
-            without a checkpoint to go on from.
+        CudaError: there is no device "cuda", or a kernel has no form for it.
+        DomainError: any other argument; a trace that already exists, if its `Keep` does not overwrite it and there is
+            no checkpoint to resume from.
 
-    A run that survives its process; the same program, started again, goes on where it was::
+    A run that survives its process: start the same program again, and it continues where it was::
 
         trainer = Trainer(loss_fn, params, Adam(1e-3), trace="run.dgrr", checkpoint="run.ckpt", checkpoint_every=100)
         if Path("run.ckpt").exists():
@@ -178,7 +178,7 @@ class Trainer(TrainedArrays):
         self._agreed = self._in_trace = self._measures_norm = False
 
     def about(self) -> dict[str, object]:
-        """What is to be said of it to people: parameters, optimizer, mode, files, how far it has come."""
+        """A summary for people: parameters, optimizer, mode, files, how far it has come."""
         files = {"trace": self._trace.path if isinstance(self._trace, Keep) else None, "checkpoint": self._place.path}
         last = {"last loss": None if self._loss is None else f"{self._loss:.6g}"}
         more = {**files, **last}
@@ -204,31 +204,31 @@ class Trainer(TrainedArrays):
             steps: how many steps the fit has.
             epochs: how many epochs it has.
             validation: a data set, or batches that can be iterated again, to measure loss and metrics on: after every
-                epoch, with ``training=False`` and without gradients. Of no influence on the run; its trace has the
+                epoch, with ``training=False`` and without gradients. It does not affect the run; the trace records the
                 figures.
             validate_every: validate after so many steps instead.
-            gradient_norm: whether to measure the joint norm of the gradients, clipped by value, of every step for the
-                history, which takes time. With ``clip_norm`` it is known anyway.
+            gradient_norm: whether to measure the joint gradient norm of every step, after clipping by value, for the
+                history. This takes time; ``clip_norm`` measures it anyway.
             progress: None shows a bar on a terminal and in a notebook, True lines elsewhere too, False nothing.
 
         Steps run several in one launch where nobody looks between them (docs/training.md). Ctrl-C takes effect between
         two launches, within 0.05 seconds; a trace then stays readable up to the last step.
 
-        A second fit of a trainer has counts of its own, and goes on in the trace, where that is a path. The same
-        batches of an `Epochs`, such as ``dataset.batches``, go on where they were; an epoch that was begun is ended
-        first, and counts. Other batches begin with their first epoch.
+        A second fit of a trainer has its own counts, and continues the trace if that is a path. The same `Epochs`, such
+        as ``dataset.batches``, continue where they were; an epoch in progress is finished first, and counts. Other
+        batches start with their first epoch.
 
-        After `load` the fit that saved the checkpoint goes on: counts include what it had done, and ``batches``
-        must give what they gave from its beginning. Those before the checkpoint are passed over untrained;
-        those of an `Epochs` are not even read, epoch by epoch. A fit that saved it at its end goes on if the counts are
-        larger. Where it was saved between two fits, the next one is new.
+        After `load`, the fit that saved the checkpoint continues: counts include what it had done, and ``batches`` must
+        give what they gave from its beginning. Batches before the checkpoint are skipped; whole epochs of an `Epochs`
+        are not even read. A fit that saved at its end continues if the counts are larger. If the checkpoint was saved
+        between two fits, the next fit is new.
 
-        Raises DomainError for a count below 0, batches that give no step, samples in place of batches, a trace that
-        is there already, or a checkpoint file that another run left; NonFiniteError for a loss or gradient that is
-        not finite, before it is applied or recorded; the trace then ends with the step before; CaptureError if
-        ``loss_fn`` does another thing than when it was captured, for which it is recorded again at the captured steps
-        2, 4, 8, … and after the last one; WitnessError for a step of a GPU that the CPU has recomputed with other bits,
-        which it names, some steps later.
+        Raises DomainError for a count below 0, batches that give no step, samples instead of batches, a trace that
+        already exists, or a checkpoint file of another run; NonFiniteError for a loss or gradient that is not finite,
+        before it is applied or recorded; the trace then ends with the step before; CaptureError if ``loss_fn`` behaves
+        differently from when it was captured; to check, it is recorded again at the captured steps 2, 4, 8, … and after
+        the last one; WitnessError for a step of a GPU that the CPU recomputes with other bits, which it names, some
+        steps later.
         """
         observed = FitValidation.of(validation, validate_every, batches)
         together, own = self._step.recipe.accumulate, self._run.own
@@ -400,11 +400,11 @@ class Trainer(TrainedArrays):
     # ------------------------------------------------------------------ checkpoints
 
     def save(self, path: FilePath) -> None:
-        """Save the run between two steps, so that `load` goes on from here to the bit.
+        """Save the run between two steps, so that `load` continues from here to the bit.
 
-        The file has its name only when it is whole and on the disk; what it replaces stays until then. A trace
-        that is being recorded is brought to the disk before. With ``ranks`` all call it and the first writes; any
-        number of ranks, or one process, can go on. Raises OSError if the file cannot be written.
+        The file gets its name only when it is complete and on disk; until then the old one stays. A trace in progress
+        is flushed to disk first. With ``ranks``, all call it and the first writes; any number of ranks, or one process,
+        can continue. Raises OSError if the file cannot be written.
         """
         self._journal.commit()
         step, fit = self._step, self._feed or self._loaded
@@ -417,12 +417,12 @@ class Trainer(TrainedArrays):
     def load(self, path: FilePath) -> None:
         """Go back to where a checkpoint was saved, to the bit.
 
-        If it was saved within a `fit`, or by one at its end, the next `fit` continues that one; if between two fits, it
-        is a new one, with counts and batches from their beginning. The trace goes on: what an unfinished one holds
-        beyond the checkpoint is cut off, and a finished one goes on behind its last step.
+        If it was saved within a `fit`, or by one at its end, the next `fit` continues that one; if between two fits,
+        the next is new, with counts and batches from their beginning. The trace continues: an unfinished one is cut off
+        after the checkpoint, and a finished one continues after its last step.
 
-        Raises CheckpointError, and changes nothing, for a file that is damaged, or of another model, optimizer or
-        numerics version; OSError if it cannot be read.
+        Raises CheckpointError, and changes nothing, for a damaged file, or one of another model, optimizer or numerics
+        version; OSError if it cannot be read.
         """
         checkpoint = restored(path, self._law(), self._step, self._callbacks)
         self.steps, self._loss = checkpoint.steps, checkpoint.loss

@@ -120,7 +120,7 @@ class Node(Unique):
         raise GradientError(
             f"backward of node {self.id} ({self.op_name}): its VJP for parent {parent} must return "
             f"{value.dtype} of shape {value.sizes}, got {contribution.dtype} of shape "
-            f"{shape_of(contribution)}; mend the op's vjp"
+            f"{shape_of(contribution)}; fix the op's vjp"
         )
 
 

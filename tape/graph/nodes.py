@@ -46,7 +46,7 @@ class Nodes(Unique):
             if key.generation != self.generation:
                 raise TapeError(
                     f"expected a Var of generation {self.generation} of {self!r}, got node {key.id} of generation "
-                    f"{key.generation}: the tape was reset since; make its leaves anew"
+                    f"{key.generation}: the tape was reset since; make its leaves again"
                 )
             return self._nodes[key.id]
         if isinstance(key, str):

@@ -1,4 +1,4 @@
-"""Where a run left the finite numbers: the first infinity or NaN, forward or on the way back."""
+"""Where a run left the finite numbers: the first infinity or NaN, in the forward or backward pass."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -150,8 +150,8 @@ class BodyTape(Nodes):
     def _require_open(self) -> None:
         if self._ended:
             raise TapeError(
-                f"{self.why.call}: a Var of the body was used after it, where it has no value; "
-                "return from the body what is wanted of it"
+                f"{self.why.call}: a Var of the body was used outside of it, where it has no value; "
+                "return it from the body"
             )
 
     # ------------------------------------------------------------------ as of other tapes

@@ -25,7 +25,7 @@ def require_features(layer: Layer, x: AnyVar, size: int) -> None:
 
 def require_channels(layer: Layer, x: AnyVar, count: int) -> None:
     """Raises ShapeError unless axis 1 of ``x``, behind the batch, has this size."""
-    one = "; one sample gets an axis for the batch by x[None]" if _shape(x)[:1] == (count,) else ""
+    one = "; add a batch axis to one sample with x[None]" if _shape(x)[:1] == (count,) else ""
     _require(_shape(x)[1:2] == (count,), layer, x, f"shape (N, {count}, *S)", one)
 
 

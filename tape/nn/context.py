@@ -17,8 +17,8 @@ class Random:
     """The random numbers of one micro-batch of one step.
 
     Each draw is a function of the seed, the step (a Var: an int64 scalar), the micro-batch and the number of
-    draws before it, and of nothing else; so it can be drawn again from a trace. A shape is a tuple of sizes; what else
-    is refused, the op of each draw says, which has its name in `dgrr.tape.ops`.
+    draws before it, and of nothing else, so a replay can repeat it. A shape is a tuple of sizes. For other errors, see
+    the op of the same name in `dgrr.tape.ops`.
 
     >>> from dgrr.tape import Tape
     >>> tape = Tape()
@@ -75,7 +75,7 @@ class Random:
         return kept
 
     def afresh(self, seed: int | None = None) -> "Random":
-        """The same micro-batch of the same step with no draw taken yet, and another seed where one is given."""
+        """The same micro-batch of the same step before any draw, with another seed if one is given."""
         return Random(self._step, self._seed if seed is None else seed, self._micro_batch)
 
     def _key(self) -> dict[str, int]:
@@ -107,8 +107,8 @@ class Context:
 
     ``ctx.training`` tells training from evaluation, ``ctx.step`` counts steps, ``ctx.random`` draws, ``ctx.state``
     maps names to the Vars of what is neither parameter nor input, such as running statistics. A layer that changes
-    one calls ``ctx.update``; the step returns ``(loss, ctx.state)``. ``ctx.place`` says which element of a sequence the
-    one is that a model is given where it keeps what came before, as in `dgrr.runtime.Generator`; else it is None.
+    one calls ``ctx.update``; the step returns ``(loss, ctx.state)``. ``ctx.place`` is the position in the sequence of
+    the element given to a model that caches earlier ones, as in `dgrr.runtime.Generator`; else None.
     """
 
     def __init__(
@@ -126,9 +126,9 @@ class Context:
     def step(self) -> AnyVar:
         """How many steps came before this one: an int64 scalar, the same for all micro-batches of a step.
 
-        It is a Var, which a captured step reads anew each time: compute with ``ops.cast(ctx.step, np.float32)``,
-        choose with ``ops.where(ctx.step > 10, a, b)``. In evaluation it is the count of the steps so far.
-        Raises DomainError if the context was made without.
+        It is a Var, which a captured step reads again each time: compute with ``ops.cast(ctx.step, np.float32)``,
+        choose with ``ops.where(ctx.step > 10, a, b)``. In evaluation it is the count of the steps so far. Raises
+        DomainError if the context was made without.
         """
         if self._step is None:
             raise DomainError(
@@ -150,14 +150,14 @@ class Context:
         return self._state.scope(self._prefix)
 
     def update(self, name: str, value: AnyVar) -> None:
-        """Give an entry of the state the value that it has after this step.
+        """Set an entry of the state to its value after this step.
 
         Raises DomainError for an unknown name, ShapeError or DTypeError for a value unlike the present one.
         """
         self._state.update(self._prefix + name, value)
 
     def scope(self, prefix: str) -> "Context":
-        """The same context for a part of the model: its names stand in the state under ``prefix``."""
+        """The same context for a part of the model, whose state names begin with ``prefix``."""
         return self._scoped(prefix, self._random)
 
     def member(self, prefix: str, seed: int | None = None) -> "Context":

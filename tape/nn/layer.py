@@ -391,7 +391,7 @@ def _once(layer: Layer, what: str, named: Sequence[tuple[str, T]]) -> dict[str, 
     if len(found) < len(named):
         names = [name for name, _ in named]
         again = next(name for name in names if names.count(name) > 1)
-        raise DomainError(f"{type(layer).__name__}: expected {what} with names of their own, got {again!r} twice")
+        raise DomainError(f"{type(layer).__name__}: expected {what} with unique names, got {again!r} twice")
     return found
 
 

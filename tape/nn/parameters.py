@@ -30,7 +30,7 @@ class Parameter:
     shape: tuple[int, ...]
     initialise: Initialiser = field(repr=False)
     role: str = "weight"
-    """One of `ROLES`, or a word of one's own: a name by which `Layer.having` finds it."""
+    """One of `ROLES`, or a word of your own: a name by which `Layer.having` finds it."""
 
 
 ROLES = ("weight", "bias", "norm", "embedding", "slope")

@@ -213,7 +213,7 @@ def _read(source: object) -> Mapping[str, Any]:
 
 def _read_saved(path: str) -> Mapping[str, Any]:
     """What ``torch.save`` wrote. PyTorch raises errors of any kind for what it does not read."""
-    torch = package("load_torch", "torch", instead=f", or give a file of safetensors in the place of {path!r}")
+    torch = package("load_torch", "torch", instead=f", or pass a safetensors file instead of {path!r}")
     try:
         made: Any = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, MemoryError):

@@ -1,4 +1,4 @@
-"""What an op must say of itself: its record, signature, derivatives, samples, lowering; the face for authors of ops.
+"""What an op declares: its record, signature, derivatives, samples, lowering; the face for authors of ops.
 
 An op: `op` or `composed` above a typed function, `NO_GRAD` for what has no derivative, samples and errors for its
 tests. Its lowering: slots to a slot by `call`, `elementwise`, `view`, `reshaped`, `permuted`. A kernel: `kernel`, with

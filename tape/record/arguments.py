@@ -1,4 +1,4 @@
-"""What an op is given for its inputs, as tensors: arrays are copied, numbers become constants, the rest is refused."""
+"""The inputs of an op as tensors: arrays are copied, numbers become constants, the rest is refused."""
 
 from collections.abc import Sequence
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Public functions that are made of several ops, and what is known of each: they hold the properties that ops hold."""
+"""Public functions made of several ops, with a record of each: they have the properties that ops have."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence

@@ -219,7 +219,7 @@ class Op:
         spec = self.infer_spec(specs, attrs)
         slots, result = self.lowered(specs, attrs)
         if result.spec is not spec:
-            raise ShapeError(f"op {self.name}: its lowering gives {result.spec}, its infer {spec}; mend the op")
+            raise ShapeError(f"op {self.name}: its lowering gives {result.spec}, its infer {spec}; fix the op")
         if len(self.prepared) >= PREPARED_KEPT:
             self.prepared.pop(next(iter(self.prepared)), None)
         self.prepared[key] = made = prepare(slots, result), spec

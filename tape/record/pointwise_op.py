@@ -1,4 +1,4 @@
-"""The record of an op of each place: what `op` asks for and the formula of its kernel already says.
+"""The record of a pointwise op: what `op` asks for, as far as the formula of its kernel says it.
 
 Derived are the lowering, the reference, which is the formula as Python reads it, both derivatives from one, samples and
 the batch axes.

@@ -1,4 +1,4 @@
-"""What an op refuses without a line about it in its record: what annotations and the kinds of attributes say."""
+"""What an op refuses without a line in its record: what its annotations and the kinds of its attributes exclude."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, cast

@@ -211,7 +211,7 @@ def _advice(pattern: Pattern, known: Bindings, given: tuple[int, ...]) -> str:
         np.broadcast_shapes(pattern.sizes(known), given)
     except (KeyError, ValueError):  # of axes that are not known yet, and of sizes that do not go together
         return ""
-    return "; nothing is repeated here: give both one shape, by reshape or, to repeat one, by ops.broadcast_to"
+    return "; shapes do not broadcast here: give both one shape, with reshape or ops.broadcast_to"
 
 
 def _case(inputs: Sequence[str], hints: Mapping[str, object]) -> Case:

@@ -30,9 +30,9 @@ def vmap(f: Function, in_axes: Axes = 0, out_axes: int = 0) -> Function:
     ``in_axes`` is that axis for all arguments, or a tuple with one for each argument: a number, None for an argument
     that all share, or a nest of these like the argument. Arguments and results are nests of arrays, tensors or Vars, as
     for `grad`; with Vars among them the results are Vars, which can be differentiated. Every member has the bits that
-    ``f`` gives it alone. f sees shapes and no values; what it uses from around it must be no Var.
-    Raises ShapeError for axes that are not there, or of different sizes; DTypeError for in_axes that do not fit the
-    arguments; GradientError if f returns something else than Vars.
+    ``f`` gives it alone. f sees shapes and no values, and must not use Vars from outside. Raises ShapeError for axes
+    that are not there, or of different sizes; DTypeError for in_axes that do not fit the arguments; GradientError if f
+    returns something else than Vars.
 
     Source: jax.vmap.
 

@@ -92,7 +92,7 @@ def numpy_operator(x: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
     """``array + var``, of which numpy knows the function behind the operator. Raises DTypeError for any other one."""
     name = ufunc.__name__
     if "out" in options:
-        raise DTypeError(f"numpy.{name}: an array cannot take a Var in place; write a = a + x in place of a += x")
+        raise DTypeError(f"numpy.{name}: an array cannot take a Var in place; write a = a + x instead of a += x")
     asked = REFLECTED.get(name) or MIRRORED.get(name)
     if method != "__call__" or options or asked is None or isinstance(inputs[0], Handle):
         raise _refusal(name)

@@ -86,7 +86,7 @@ def test_no_writer_replaces_what_is_no_file(tmp_path: Path, writer: str, kind: s
     make: Callable[[Path], object] = os.mkfifo if kind == "a FIFO" else Path.mkdir
     make(path)
     before = os.stat(path)
-    expected = "always writes a new file" if writer == "rollback" else NO_FILE
+    expected = "writes only new files" if writer == "rollback" else NO_FILE
     with pytest.raises((OSError, TraceWriteError, TraceFileError, ValueError), match=expected):
         WRITERS[writer](path)
     assert os.path.samestat(os.stat(path), before)

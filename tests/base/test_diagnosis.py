@@ -26,8 +26,8 @@ W = np.arange(1.0, 7.0).reshape(3, 2)
 def test_no_gradient_at_any_look(gradient):
     (finding,) = looked({"w": W}, [gradient] * 4)
     assert str(finding) == (
-        "no gradient reached w: absent or all zero at all 4 steps looked at; "
-        "see that the loss depends on it, or freeze it"
+        "no gradient reached w: absent or all zero at all 4 steps examined; "
+        "make sure that the loss depends on it, or freeze it"
     )
     assert (finding.names, finding.steps) == (("w",), (0, 3))
 
@@ -49,7 +49,7 @@ def layer(bias_of_first=0.0):
 def test_dead_units():
     (finding,) = looked(layer(), [layer()] * 4)
     assert finding.kind == "dead units"
-    assert finding.text == "2 of 3 units of a.weight got no gradient at all 4 steps looked at"
+    assert finding.text == "2 of 3 units of a.weight got no gradient at all 4 steps examined"
 
 
 def test_a_unit_whose_bias_has_a_gradient_lives():
@@ -68,7 +68,7 @@ def test_rows_that_no_batch_uses_have_no_bias_and_are_not_dead():
 
 def test_equal_by_symmetry():
     (finding,) = looked({"w": np.zeros((3, 2))}, [{"w": np.ones((3, 2))}] * 4)
-    assert finding.text == "3 of 3 rows of w began equal and got equal gradients"
+    assert finding.text == "3 of 3 rows of w started equal and got equal gradients"
 
 
 def test_zeros_that_part_at_one_look_are_not_equal():

@@ -50,7 +50,7 @@ def test_ops_and_version_1_run_without_a_cache_folder_and_say_so_once(tmp_path: 
     assert done.stdout.startswith("[3. 6.]\n")
     assert "3 steps" in done.stdout
     expected = (
-        f"dgrr: kernels are compiled anew in every process, because {nowhere} cannot be written; "
+        f"dgrr: kernels are compiled again in every process, because {nowhere} cannot be written; "
         "set DGRR_CACHE_DIR to a folder that can"
     )
     assert done.stderr.count("cannot be written") == 1

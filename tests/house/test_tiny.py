@@ -96,5 +96,5 @@ def test_errors_say_what_to_do() -> None:
     with pytest.raises(GradientError, match=r"expected a scalar, got shape .*; reduce it first, or give seed="):
         tape.backward_dense(a * a)
     tape.reset()
-    with pytest.raises(TapeError, match="the tape was reset since; make its leaves anew"):
+    with pytest.raises(TapeError, match="the tape was reset since; make its leaves again"):
         _ = a * a

@@ -140,7 +140,7 @@ def test_a_rank_that_fails_ends_all_and_the_run_goes_on_with_fewer(run: Run, how
     assert done.returncode != 0 and took < SECONDS, (took, done.stderr)
     if how == "raise":
         first, *_ = done.stderr.splitlines()
-        assert first == "rank 1 of 2 failed, so all end"
+        assert first == "rank 1 of 2 failed, so all stop"
         assert "ValueError: a text that names what went wrong" in done.stderr
     assert not list(tmp_path.glob("*.json"))
     with open_trace(tmp_path / "mlp-float32.dgrr.partial") as trace:

@@ -64,10 +64,10 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 ENDS: list[tuple[BaseException, int, str]] = [
-    (ValueError("what went wrong"), 1, "rank 1 of 2 failed, so all end\nValueError: what went wrong\n"),
+    (ValueError("what went wrong"), 1, "rank 1 of 2 failed, so all stop\nValueError: what went wrong\n"),
     (SystemExit("enough"), 1, "enough\n"),
     (SystemExit(3), 3, ""),
-    (KeyboardInterrupt(), 130, "rank 1 of 2 failed, so all end\nKeyboardInterrupt\n"),
+    (KeyboardInterrupt(), 130, "rank 1 of 2 failed, so all stop\nKeyboardInterrupt\n"),
 ]
 
 

@@ -36,9 +36,9 @@ _NONCE = 16
 _SAVE_EVERY = 1.0
 """Seconds between two writings of a certificate that is not complete."""
 
-_NO_FORGER = "its digests, XXH3-128, stop no forger: record with SHA-256 where one is feared"
+_NO_FORGER = "its digests, XXH3-128, stop no forger: record with SHA-256 if you fear one"
 _BARE = (
-    "audit: a trace of record mode 'bare' holds no state to begin with: compare it with the run computed now, "
+    "audit: a trace of record mode 'bare' holds no states to start from: compare it with the run computed now, "
     "diff_with_model(…, params=…), or record mode 'digest'"
 )
 
@@ -59,7 +59,7 @@ class Asked:
         if self.jobs < 1:
             raise DomainError(f"audit: argument 'jobs': expected at least 1, got {self.jobs}")
         if self.resume and self.certificate is None:
-            raise DomainError("audit: argument 'resume': it goes on with a certificate; give its file")
+            raise DomainError("audit: argument 'resume': expected the certificate to continue; pass its file")
         if self.nonce is not None:
             require_nonce(self.nonce)
         require_sample(1, self.sample or _SAMPLE)
@@ -81,38 +81,38 @@ def audit(
     numerics: int | None = None,
     progress: bool = False,
 ) -> Audit:
-    """Compute a random sample of the steps of a recorded run again, and say what that proves of the others.
+    """Recompute a random sample of the steps of a recorded run, and say what that proves about the others.
 
-    The trace is validated. Then units are drawn from its last digest and a nonce: a unit is a step, or as many as lie
-    between two recorded states. Each is reached from the nearest KEYFRAME at or before it; the steps on the way are
-    computed again, or, where the trace records gradients, applied. Batches, losses, gradients, updates and states, on
-    the way too, are held against what is recorded. A forged unit, of which something else is recorded than the model
-    makes of the state before it, is found if it is drawn; `Audit` says with which probability none would have been.
+    First the trace is validated. Then units are drawn from its last digest and a nonce; a unit is a step, or the steps
+    between two recorded states. Each unit starts from the nearest KEYFRAME at or before it; the steps on the way are
+    recomputed, or their recorded gradients applied. Batches, losses, gradients, updates and states are compared with
+    the record, on the way too. A forged unit, whose record differs from what the model computes from the state before
+    it, is found if it is drawn. `Audit` gives the probability that none would have been drawn.
 
     Args:
         path: the trace, which must be sealed.
         loss_fn: the function the run was trained with.
         batches: the batches of the run, from its beginning; iterated again when they end, epoch after epoch.
-        sample: units that are drawn, by default 32; all, if there are fewer.
-        nonce: 1 to 64 bytes that the maker of the trace did not know when it was made. Without it, 16 are drawn here.
-        jobs: processes that compute side by side. More than one need a `loss_fn` and `batches` that can be pickled.
-            No result depends on it.
+        sample: number of units to draw, by default 32; all, if there are fewer.
+        nonce: 1 to 64 bytes that the maker of the trace did not know when making it. Without it, 16 are drawn.
+        jobs: number of processes. More than one need a `loss_fn` and `batches` that can be pickled. No result depends
+            on it.
         certificate: a new file for the certificate; it is written as units are done, at most every second.
-        resume: go on where the certificate in that file ends, if it is there; sample and nonce are then its own.
-        mode: how steps are done again, as for `replay`.
-        rules: the classes of rules that are not built in, likewise.
-        seed: the seed that the run is known to have, as for `replay`.
-        numerics: the numerics version that it is known to have.
+        resume: continue the certificate in that file, if it exists, with its sample and nonce.
+        mode: how to recompute steps, as for `replay`.
+        rules: classes of rules that are not built in, as for `replay`.
+        seed: the known seed of the run, as for `replay`.
+        numerics: its known numerics version.
         progress: whether a bar is shown on a terminal.
 
     Raises:
         AuditError: the trace is not in order or not sealed, or of another numerics version; or a process died.
         NotRecordedError: the trace holds no states: its record mode is "bare".
-        CertificateError: the certificate that is to be gone on with cannot be read, or is of another audit.
+        CertificateError: the certificate to continue cannot be read, or belongs to another audit.
         DomainError: another mode; an argument is out of its range, or cannot be pickled for several processes.
         TraceFileError, OSError: a file cannot be read or written.
 
-    What is wrong with a step is not raised: it is in the answer. At Ctrl-C the certificate holds what was done.
+    A faulty step raises nothing: it is in the answer. After Ctrl-C, the certificate holds what was done.
 
     >>> from tempfile import TemporaryDirectory
     >>> from dgrr.runtime import SGD, Keep, Trainer
@@ -161,7 +161,7 @@ def _require_computable(trace: TraceReader) -> None:
         raise NotRecordedError(_BARE)
     if trace.header.numerics != NUMERICS:
         text = f"recorded under numerics version {trace.header.numerics}, this library has {NUMERICS}"
-        raise AuditError(Finding(Verdict.NUMERICS, f"{text}: no step can be computed again"))
+        raise AuditError(Finding(Verdict.NUMERICS, f"{text}: no step can be recomputed"))
 
 
 def _begun(trace: AuditedTrace, model: str, asked: Asked) -> Audit:
@@ -172,9 +172,7 @@ def _begun(trace: AuditedTrace, model: str, asked: Asked) -> Audit:
     if asked.certificate is None or not os.path.lexists(asked.certificate):
         return new
     if not asked.resume:
-        raise DomainError(
-            f"audit: argument 'certificate': {asked.certificate} is there already; resume goes on with it"
-        )
+        raise DomainError(f"audit: argument 'certificate': {asked.certificate} already exists; resume continues it")
     earlier = read_certificate(asked.certificate)
     require_same(asked.certificate, earlier, trace)
     nonce = asked.nonce or earlier.nonce
@@ -186,7 +184,7 @@ def _begun(trace: AuditedTrace, model: str, asked: Asked) -> Audit:
         ("sample", size, earlier.size),
     ):
         if mine != other:
-            text = f"it cannot be gone on with: its {key} is {other}, and this audit has {mine}"
+            text = f"it cannot be continued: its {key} is {other}, and this audit has {mine}"
             raise CertificateError(asked.certificate, text, Verdict.DIVERGED)
     return earlier
 

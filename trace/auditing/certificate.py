@@ -51,9 +51,9 @@ class Audit(Printed, Plain):
         trace: which trace was audited.
         nonce: the number that its maker did not know.
         size: units in the sample.
-        model: what computed the steps again, as it was named.
-        versions: of dgrr, its numerics, numba and numpy.
-        found: unit → what was found first on the way to it or in it; None: nothing.
+        model: the model that recomputed the steps, as you named it.
+        versions: versions of dgrr, its numerics, numba and numpy.
+        found: unit → the first finding on the way to it or in it; None: nothing.
         path: where the trace was.
         notes: what else there is to know; not in the certificate.
 
@@ -96,7 +96,7 @@ class Audit(Printed, Plain):
 
     @property
     def verdict(self) -> Verdict:
-        """The word of the first finding; `ok`, or `unproven` where units are left to be computed."""
+        """The word of the first finding; `ok`, or `unproven` while units are left to compute."""
         if self.finding is not None:
             return self.finding.verdict
         return Verdict.OK if self.complete else Verdict.UNPROVEN
@@ -115,8 +115,8 @@ class Audit(Printed, Plain):
         return self.ok
 
     def to_dict(self) -> dict[str, Any]:
-        """The certificate, in plain types. What it claims is left out until the audit is complete: units are computed
-        in the order of the run, so that a part of the sample is no random one."""
+        """The certificate, in plain types. It has no claims until the audit is complete: units are computed in the
+        order of the run, so a part of the sample is not random."""
         units = self.trace.units
         return {
             "certificate": VERSION,
@@ -134,7 +134,7 @@ class Audit(Printed, Plain):
         }
 
     def save(self, path: FilePath) -> None:
-        """Write the certificate; a file that is there is replaced as a whole. Raises OSError."""
+        """Write the certificate, replacing a file atomically. Raises OSError."""
         with replacing(path) as file:
             file.write(f"{json.dumps(self.to_dict(), indent=1, ensure_ascii=False)}\n".encode(errors="replace"))
 

@@ -11,10 +11,10 @@ from .subject import audited_trace
 
 
 def check_certificate(certificate: FilePath, path: FilePath) -> Audit:
-    """The audit of a certificate, after checking it against itself and its trace; no step is computed again.
+    """The audit of a certificate, after checking it against itself and its trace; no step is recomputed.
 
-    The trace is validated. The certificate must name its digests; its sample must be what they and the nonce give,
-    and all that it claims must follow. Who doubts the results repeats the audit, with the `nonce` of the answer.
+    The trace is validated. The certificate must name its digests; its sample must follow from them and the nonce, and
+    its claims from the sample. If you doubt the results, repeat the audit with the `nonce` of the answer.
 
     Raises:
         CertificateError: it is no certificate, contradicts itself, or is of another trace.

@@ -136,4 +136,4 @@ def _finding(error: FailedError | InvalidTraceError | MemoryError, step: int) ->
         return error.finding
     if isinstance(error, InvalidTraceError):
         return Finding(error.verdict, error.text, step)
-    return Finding(Verdict.UNPROVEN, "there is not enough memory to compute the step again", step)
+    return Finding(Verdict.UNPROVEN, "there is not enough memory to recompute the step", step)

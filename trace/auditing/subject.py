@@ -28,7 +28,7 @@ def audited_trace(path: str, expected: Expected) -> AuditedTrace:
     if findings:
         raise AuditError(findings[0])
     if report.version != VERSION:
-        raise AuditError(Finding(Verdict.UNPROVEN, "a trace of version 1 holds no states to begin with: replay it"))
+        raise AuditError(Finding(Verdict.UNPROVEN, "a trace of version 1 holds no states to start from: replay it"))
     with open_reader(path) as trace:
         header, seal = trace.header, trace.seal
         if seal is None:  # another file than the one that was validated

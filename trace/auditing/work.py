@@ -95,7 +95,7 @@ def _received(connection: "Connection[Any, Any]") -> Result | None:
     try:
         told: Result | str | None = connection.recv()
     except (EOFError, OSError):
-        text = "audit: a process ended before its steps were computed, as where memory is short"
+        text = "audit: a process ended before its steps were computed, perhaps for lack of memory"
         raise WorkerError(text) from None
     if isinstance(told, str):
         raise WorkerError(told)

@@ -40,26 +40,26 @@ class Parser(argparse.ArgumentParser):
         """Raise UsageError."""
         raise UsageError(message, f"{self.format_usage()}{self.prog}: error: ")
 
-    def trace(self, help: str = "the trace") -> None:
+    def trace(self, help: str = "trace file") -> None:
         """The trace by its place."""
         self.add_argument("path", type=path, metavar="PATH", help=help)
 
     def trace_or_option(self, step: str, *, required: bool = False) -> None:
         """The trace, by its place or by the option of version 1, and a step of it."""
-        self.add_argument("path", type=path, nargs="?", metavar="PATH", help=f"the trace; default: {TRACE}")
+        self.add_argument("path", type=path, nargs="?", metavar="PATH", help=f"trace file; default: {TRACE}")
         self.step(step, "S", required=required)
-        self.add_argument("--trace", type=path, metavar="PATH", help="the same as PATH")
+        self.add_argument("--trace", type=path, metavar="PATH", help="same as PATH")
         self.set_defaults(paths_of=_one_path)
 
     def require_model(self, args: argparse.Namespace) -> None:
         """Refuse what says of a model how it is run, without one."""
         for option in ("rule", "mode"):
             if getattr(args, option):
-                self.error(f"argument --{option}: it goes with --model")
+                self.error(f"argument --{option}: it requires --model")
 
     def two_traces(self) -> None:
         """Both traces, or one where the other is computed."""
-        traces = "the two traces, the reference first; one of them where --model is given"
+        traces = "two traces, the reference first; only one with --model"
         self.add_argument("paths", type=path, nargs="*", metavar="PATH", help=traces)
         self.set_defaults(paths_of=_two_paths, a=None, b=None)
 
@@ -75,7 +75,7 @@ class Parser(argparse.ArgumentParser):
         """The file that is written."""
         self.add_argument("-o", "--out", type=path, metavar=metavar, help=help, **more)
 
-    def model(self, help: str = "what returns (loss_fn, batches) when it is called", **more: Any) -> None:
+    def model(self, help: str = "function that returns (loss_fn, batches)", **more: Any) -> None:
         """The function of the user's that returns a loss function and batches, in all commands."""
         self.add_argument("--model", metavar=FUNCTION, help=help, **more)
 
@@ -85,17 +85,17 @@ class Parser(argparse.ArgumentParser):
 
     def rules(self) -> None:
         """The user's own rules."""
-        rule = "the class of an optimizer rule that is not built in; may be given several times"
+        rule = "class of an optimizer rule that is not built in; can be given several times"
         self.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=rule)
 
     def mode(self) -> None:
         """How steps are done again."""
-        mode = "how to compute steps again: captured if there are many (replay, default), or all op by op (eager)"
+        mode = "how to recompute steps: captured if there are many (replay, the default), or op by op (eager)"
         self.add_argument("--mode", choices=("replay", "eager"), help=mode)
 
     def edits(self, when: str) -> None:
         """What is changed in a step."""
-        edit = f"{when}: a parameter, a state, a gradient or a node, such as 'h = h * 0.5'; may be given several times"
+        edit = f"{when}: a parameter, a state, a gradient or a node, such as 'h = h * 0.5'; can be given several times"
         self.add_argument("--edit", metavar="NAME=VALUE", action="append", default=[], help=edit)
 
     def policy(self) -> None:
@@ -105,29 +105,29 @@ class Parser(argparse.ArgumentParser):
 
     def ulp_tolerance(self) -> None:
         """The same in version 1's words."""
-        tolerance = "allowed distance in units in the last place; default: %(default)s, to the bit"
+        tolerance = "tolerance in units in the last place; default: %(default)s, to the bit"
         self.number("--ulp-tol", 0, UINT64, "N", tolerance, default=0)
 
     def record(self, whose: str) -> None:
         """What is recorded of each step."""
-        held = f"what {whose} holds of each step: digests alone, or gradients too; {DEFAULT}"
+        held = f"what {whose} records of each step: digests only, or gradients too; {DEFAULT}"
         self.add_argument("--record", choices=("digest", "grads"), default="grads", help=held)
 
     def seed_and_numerics(self) -> None:
         """What a model depends on, and a trace cannot vouch for."""
-        seed = "the seed that the run is known to have; default: the one that the trace names"
+        seed = "known seed of the run; default: the one in the trace"
         self.number("--seed", 0, UINT64, "UINT64", seed)
-        numerics = "the numerics version that the run is known to have; default: the one that the trace names"
+        numerics = "known numerics version of the run; default: the one in the trace"
         self.number("--numerics", 0, UINT32, "N", numerics)
 
     def expectations(self) -> None:
         """What else a run is known to have."""
-        root = "the last digest that the trace is known to have, published or signed: 64 hexadecimal digits of SHA-256"
+        root = "known last digest of the trace, published or signed: 64 hexadecimal digits of SHA-256"
         self.add_argument("--expect-root", type=sha256, metavar="HEX", help=root)
-        self.number("--steps", 0, UINT64, "N", "how many the run is known to have")
-        start = "the state root that the run is known to begin with: 32 or 64 hexadecimal digits"
+        self.number("--steps", 0, UINT64, "N", "known number of steps")
+        start = "known state root before step 0: 32 or 64 hexadecimal digits"
         self.add_argument("--expect-start", type=state_root, metavar="HEX", help=start)
-        rule = "a rule of the run, such as adam@1; once for each group of parameters, in their order"
+        rule = "known rule of the run, such as adam@1; once for each group of parameters, in order"
         self.add_argument("--expect-rule", metavar="RULE", action="append", default=[], help=rule)
 
 
@@ -138,7 +138,7 @@ def paths_of(args: argparse.Namespace) -> list[str]:
 
 def _one_path(args: argparse.Namespace) -> list[str]:
     if args.path is not None and args.trace is not None:
-        args.parser.error(f"argument --trace: the trace is named already, {args.path!r}")
+        args.parser.error(f"argument --trace: not allowed with PATH {args.path!r}")
     return [args.path or args.trace or TRACE]
 
 
@@ -149,7 +149,7 @@ def _two_paths(args: argparse.Namespace) -> list[str]:
         if missing:
             args.parser.error(f"the following arguments are required: {', '.join(missing)}")
         return [args.a, args.b]
-    expected = "two traces, PATH_A and PATH_B" if args.model is None else "one trace beside --model"
+    expected = "two traces, PATH_A and PATH_B" if args.model is None else "one trace with --model"
     if any(given.values()) or len(args.paths) != (2 if args.model is None else 1):
         count = len(args.paths) + sum(value is not None for value in given.values())
         args.parser.error(f"expected {expected}, got {count}")

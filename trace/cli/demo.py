@@ -169,7 +169,7 @@ class Demo:
         """The loss, and the digits that were read wrongly with the greatest confidence."""
         lines = ["", "loss", *plotted(result.losses, WIDTH), ""]
         if wrong:
-            lines += [f"{len(wrong)} of {len(self.test)} digits misread, the surest first", ""]
+            lines += [f"{len(wrong)} of {len(self.test)} digits misread, most confident first", ""]
             lines += [*drawn_digits(wrong[:BESIDE], images), ""]
         return lines
 

@@ -66,7 +66,7 @@ def load_run(spec: str) -> tuple[Callable[..., Any], Any]:
     made = called("--model", spec)
     if not _is_run(made):
         raise UsageError(
-            f"argument --model: {spec}(): expected (loss_fn, batches), a function and what can be iterated, "
+            f"argument --model: {spec}(): expected (loss_fn, batches), a function and an iterable, "
             f"got {described(made)}"
         )
     return made[0], made[1]
@@ -156,7 +156,7 @@ def _imported(where: str, module: str) -> object:
         raise
     except BaseException as error:
         if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
-            text = f"there is no module {error.name!r} in the current folder or among the installed ones"
+            text = f"there is no module {error.name!r} in the current folder or among installed modules"
             raise UsageError(f"{where}: {text}") from None
         raise UsageError(f"{where}: importing {module} raised {_raised(error)}") from error
 

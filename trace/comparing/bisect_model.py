@@ -44,16 +44,16 @@ def bisect_with_model(
     Args:
         path: the trace.
         loss_fn: the function the run was trained with, as it is now.
-        batches: the batches of the run, from its beginning; iterated anew for each part that is computed.
-        mode: how steps are done again, as for `replay`.
-        rules: the classes of rules that are not built in.
+        batches: the batches of the run, from its beginning; iterated again for each part that is computed.
+        mode: how to recompute steps, as for `replay`.
+        rules: classes of rules that are not built in.
 
     Raises:
-        NotRecordedError: the trace holds no states to begin from.
+        NotRecordedError: the trace holds no states to start from.
         DomainError: another mode; `batches` can be iterated but once; or no class of rules.
 
-    What `loss_fn` raises is not caught. For what is in the file nothing is raised: the verdict says it, as of
-    `diff_with_model`; of another numerics version nothing is computed.
+    What `loss_fn` raises is not caught. The content of the file raises nothing: the verdict says it, as for
+    `diff_with_model`. Under another numerics version, nothing is computed.
 
     >>> import numpy as np
     >>> from tempfile import TemporaryDirectory
@@ -69,7 +69,7 @@ def bisect_with_model(
     if isinstance(batches, Iterator):
         kind = type(batches).__name__
         raise DomainError(
-            f"bisect_with_model: batches: expected what can be iterated again, such as a list, got a {kind}"
+            f"bisect_with_model: batches: expected an iterable for several passes, such as a list, got a {kind}"
         )
     require_mode("bisect_with_model", mode)
     by_name(rules)
@@ -93,7 +93,7 @@ def bisect_with_model(
 
 def _other_numerics(trace: TraceReader, name: str) -> Comparison:
     versions = f"numerics versions {trace.header.numerics} and {NUMERICS}"
-    text = f"{versions} promise no equal bits: compare with a tolerance, or record anew; nothing was computed"
+    text = f"{versions} promise no equal bits: compare with a tolerance, or record again; nothing was computed"
     return Comparison(trace.path, name, Verdict.NUMERICS, text, Cause.NUMERICS)
 
 
@@ -141,7 +141,7 @@ class _Search:
             return recorded_run(self._trace, step)
         except NotRecordedError:
             cure = "use diff_with_model(…, params=…), which computes all steps"
-            raise NotRecordedError(f"bisect_with_model: the trace holds no states to begin from: {cure}") from None
+            raise NotRecordedError(f"bisect_with_model: the trace holds no states to start from: {cure}") from None
 
     def _with_uncomputed(self, found: Comparison, number: int) -> Comparison:
         """An answer that says which steps before the one it names were computed."""

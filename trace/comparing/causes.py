@@ -37,7 +37,7 @@ def _first_tensor(a: list[TensorSpec], b: list[TensorSpec]) -> str:
     left, right = ({t.name: t for t in tensors} for tensors in (a, b))
     names = [name for name in {**left, **right} if left.get(name) != right.get(name)]
     if not names:
-        return "they have the same tensors in another order"
+        return "they have the same tensors in a different order"
     one, other = left.get(names[0]), right.get(names[0])
     more = f"; {len(names) - 1} more differ" if len(names) > 1 else ""
     if one is not None and other is not None:

@@ -27,20 +27,20 @@ _PROVEN = (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL)
 def compare(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise", proven: bool = False) -> Comparison:
     """Compare two traces: the first step at which they differ, why, and by how much.
 
-    Two sealed traces of the same kind are compared in O(log N) reads, which trust what the files say of themselves. A
-    tolerance is held against every recorded value, step by step.
+    Comparing two sealed traces of the same kind takes O(log N) reads and trusts the digests in the files. A tolerance
+    is applied to every recorded value, step by step.
 
     Args:
         a: the reference: a path, or an open trace.
-        b: what is held against it.
+        b: the trace to compare with it.
         policy: "bitwise", "ulp=4", "rtol=1e-5,atol=1e-8", or a dict of tensor patterns to these, of which the first
-            that matches counts: ``{"*.bias": "ulp=4", "*": "bitwise"}``. "drift" asks of runs of another framework
-            whether they differ by another machine or library alone, as their calls of ops show.
-        proven: whether both files are validated first, from their first byte to their last, so that damage which
-            the links do not show is not taken for equality; to the bit, ops whose digests are recorded must agree too,
-            also where their results do: the first step that differs is the first in either.
+            that matches counts: ``{"*.bias": "ulp=4", "*": "bitwise"}``. "drift" asks, for runs of another framework,
+            whether only the machine or a library differs, as their calls of ops show.
+        proven: whether to validate both files first, from the first byte to the last, so that damage the links do not
+            show does not pass as equality. Bitwise, recorded ops must then agree too, even if their results do: the
+            first step that differs is the first in either.
 
-    Never raises for what is in the files: the verdict says it. Raises DomainError for another policy.
+    The content of the files raises nothing: the verdict says it. Raises DomainError for another policy.
 
     >>> from tempfile import TemporaryDirectory
     >>> from dgrr.runtime import SGD, Trainer
@@ -113,7 +113,7 @@ def _opened(stack: ExitStack, given: TraceLike) -> TraceReader:
 def file_notes(side: str, trace: TraceReader) -> list[str]:
     """How a file is not whole that can be read nevertheless."""
     if trace.damage is not None:
-        return [f"{side} is damaged behind step {len(trace) - 1}: {trace.damage.text}"]
+        return [f"{side} is damaged after step {len(trace) - 1}: {trace.damage.text}"]
     return [] if trace.sealed else [f"{side} is not sealed: its run was not finished"]
 
 
@@ -181,7 +181,7 @@ class _Comparing:
             return result
         start = self.pair.start()
         if start:
-            text = f"they start from other values: {counted(start)}"
+            text = f"they start from different values: {counted(start)}"
             return self._diverged(Cause.START, text, tensors=start)
         found = first_divergent(self.pair)
         return self._equal() if found is None else self._parted(*found)
@@ -271,7 +271,7 @@ class _Comparing:
                 f"step {changed[0]} is not the same code: {changed[1]}; before it, drift: {result.sentence}"
             )
             return
-        result.notes.append(f"drift: every op that is recorded is called and told as before; {where}")
+        result.notes.append(f"drift: every recorded op is called with the same arguments as before; {where}")
         if not all(_near(*(view.loss for view in pair.views(k))) for k in pair.steps):
             result.notes.append(f"more than drift: losses are more than {NEAR} apart, relatively")
         elif pair.policy.drift:
@@ -280,7 +280,7 @@ class _Comparing:
     def _changed(self, k: int) -> str:
         """What shows that other code ran in a step, whatever the values are; empty if nothing does."""
         found, calls = self.pair.step(k), self.pair.calls(k)
-        told = [f"told another {key}: {shown(x)} -> {shown(y)}" for key, (x, y) in found.told.items()]
+        told = [f"another {key}: {shown(x)} -> {shown(y)}" for key, (x, y) in found.told.items()]
         call = None if calls is None else first_change(*calls)
         return "; ".join([*told, *(["another batch"] if found.data else []), *([] if call is None else [call.short])])
 
@@ -320,7 +320,7 @@ class _Comparing:
         if result.cause not in (None, Cause.GRADIENT, Cause.UPDATE, Cause.ENVIRONMENT):
             return
         versions = f"numerics versions {self.a.header.numerics} and {self.b.header.numerics}"
-        cure = "promise no equal bits: compare with a tolerance, or record anew"
+        cure = "promise no equal bits: compare with a tolerance, or record again"
         result.sentence = f"{versions} {cure}; {result.sentence}"
         result.verdict, result.cause = Verdict.NUMERICS, Cause.NUMERICS
         last = self.pair.steps.stop - 1

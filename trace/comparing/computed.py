@@ -33,7 +33,7 @@ _VALUES = 1 << 30
 
 _ROLES = (TensorRole.PARAM, TensorRole.STATE, TensorRole.BUFFER)
 
-_NO_MORE = "there are no more batches; give those of the run from its beginning, made anew"
+_NO_MORE = "there are no more batches; pass those of the run from its beginning, freshly made"
 
 
 class Anew(NamedTuple):

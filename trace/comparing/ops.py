@@ -61,7 +61,7 @@ class OpDifference(Plain):
             return f"{'the backward of the code ' if self.what == 'grad' else ''}{_code(self.node)}"
         taker = None if self.what == "grad" else self.target
         name, was = _called(self.node, taker), None if self.was is None else _called(self.was)
-        instead = "" if was in (None, name) else f" in the place of {was}"
+        instead = "" if was in (None, name) else f" instead of {was}"
         return f"{'the backward of ' if self.what == 'grad' else ''}{name}{_layer(self.node)}{instead}"
 
     def lines(self) -> list[str]:

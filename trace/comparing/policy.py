@@ -79,7 +79,7 @@ PolicyLike: TypeAlias = "Policy | str | Mapping[str, str]"
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A tolerance for every tensor: that of the first pattern that its name matches, bitwise where none does.
+    """A tolerance for every tensor: that of the first pattern that matches its name; bitwise if none does.
 
     Patterns are those of `fnmatch`. A gradient has the name of its param, the loss the name "loss".
 

@@ -50,21 +50,21 @@ class Comparison(Plain):
 
     Args:
         a, b: the paths of the traces.
-        verdict: ok, diverged, drift (where that policy asks: another machine or library, and the same code), numerics
-            (another numerics version: no bits are promised), unproven (what would have to be compared is not recorded),
-            or why one of the files cannot be read.
+        verdict: ok, diverged, drift (under that policy: the same code on another machine or library), numerics (another
+            numerics version, which promises no equal bits), unproven (what must be compared is not recorded), or why
+            one of the files cannot be read.
         cause: why they part; None unless the verdict is diverged or numerics.
-        step: the first step that differs; None: none, or what differs was there before step 0.
+        step: the first step that differs; None: none, or the difference comes before step 0.
         sentence: the answer in one sentence.
         tensors: what differs at that step, in order of execution.
         op: the first op that differs, where the digests of ops are recorded.
         call: the first call of an op inside that step that differs, where calls are recorded.
-        settings: what the runs were told, by key, where it differs.
-        environment: where they ran, by key, where it differs.
+        settings: settings of the runs that differ, by key.
+        environment: environments of the runs, by key, where they differ.
         losses: both losses, if they part.
-        notes: what the reader must know besides, such as what was not recorded.
+        notes: further remarks, such as what was not recorded.
         uncomputed: first and last of the steps before `step` that were neither compared nor computed.
-        ops: the digests of all ops of that step (of the first, where the runs begin otherwise), if both record them.
+        ops: the digests of all ops of that step, or of the first if the runs start differently, if both record them.
 
     >>> print(Comparison("a.dgrr", "b.dgrr", Verdict.DIVERGED, "equal to the bit for 4 steps", Cause.LENGTH, 4))
     diverged (length): equal to the bit for 4 steps

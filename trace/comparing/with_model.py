@@ -32,28 +32,28 @@ def diff_with_model(
     rules: Rules = (),
     policy: PolicyLike = "bitwise",
 ) -> Comparison:
-    """Train a recorded run anew with the current model, and compare the two.
+    """Train a recorded run again with the current model, and compare the two.
 
-    The run is computed from its beginning, by the recorded rule and hyperparameters; where no bit may differ it ends
-    with the first step that does. In the answer `a` is the trace and `b` the run computed now. `b` is told
-    what `a` was, so that causes are data, model, start, gradient, update, numerics or environment.
+    The run is computed from its beginning, with the recorded rule and hyperparameters; under "bitwise" it ends at the
+    first step that differs. In the answer, `a` is the trace and `b` the run computed now. `b` has the settings of `a`,
+    so causes are data, model, start, gradient, update, numerics or environment.
 
     Args:
         path: the trace.
         loss_fn: the function the run was trained with, as it is now.
         batches: the batches of the run, from its beginning; iterated again when they end, epoch after epoch.
         params: the start values, for a trace that holds only their digests.
-        model_state: the start of the model's state, likewise.
-        mode: how steps are done again where no bit may differ, as for `replay`; else op by op.
-        rules: the classes of rules that are not built in.
+        model_state: the start of the model's state, for such a trace.
+        mode: how to recompute steps under "bitwise", as for `replay`; else op by op.
+        rules: classes of rules that are not built in.
         policy: as of `compare`.
 
     Raises:
         NotRecordedError: the trace does not hold its start values, and `params` are not given.
         DomainError: another mode, another policy, or no class of rules.
 
-    What `loss_fn` raises is not caught. For what is in the file nothing is raised: the verdict says
-    it; unproven where a rule is neither built in nor given, or a step cannot be computed from what is recorded.
+    What `loss_fn` raises is not caught. The content of the file raises nothing: the verdict says it; unproven if a rule
+    is neither built in nor given, or a step cannot be computed from the record.
 
     >>> from tempfile import TemporaryDirectory
     >>> from dgrr.runtime import SGD, Keep, Trainer

@@ -37,11 +37,11 @@ def _in_words(pair: Pair, step: int, cause: Cause, found: StepDifference, op: Op
         return "it was given another batch" + (f", of {parts[1]} parts, not {parts[0]}" if parts else "")
     if cause is Cause.RULE:
         key, (x, y) = next(iter(found.told.items()))
-        return f"it was told another {key}: {shown(x)} -> {shown(y)}"
+        return f"it has another {key}: {shown(x)} -> {shown(y)}"
     if cause is Cause.START and op is not None and op.node.op == LEAF and found.forward:
         return f"{op.node.name!r} starts from another value; from there it computes another {found.forward[0].title}"
     if cause is Cause.START:
-        return f"it draws by another seed: {pair.a.header.seed} -> {pair.b.header.seed}"
+        return f"it draws with another seed: {pair.a.header.seed} -> {pair.b.header.seed}"
     if cause is Cause.MODEL:
         return "it runs other ops"
     tensors = found.forward + found.after
@@ -50,7 +50,7 @@ def _in_words(pair: Pair, step: int, cause: Cause, found: StepDifference, op: Op
     allowed = "" if pair.policy.bitwise else f" than {pair.policy} allows"
     if found.forward and cause is Cause.UPDATE and op is not None:  # a parameter differs before anything is computed
         behind = pair.policy.bitwise and _known(pair, step)
-        changed = f"was changed behind step {step - 1}, outside of its update" if behind else "was another before"
+        changed = f"was changed after step {step - 1}, outside of its update" if behind else "was another before"
         return f"{op.node.name!r} {changed}; from there it computes another {tensors[0].title}{allowed}"
     made = f"{_origin(pair, step, op)} it computes" if found.forward else "from equal gradients the rule makes"
     return f"{made} another {tensors[0].title}{allowed}"
@@ -105,7 +105,7 @@ def notes(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDiff
         said.append(f"which op: not recorded in {' and '.join(missing)} at step {step} (Keep.ops)")
     elif op is None:
         said.append(
-            "every op agrees: what differs is made of their results (means of micro-batches, clipping, the rule)"
+            "every op agrees: what differs is computed from their results (means of micro-batches, clipping, the rule)"
         )
     unsure = missing or (op is None and not all_read(pair, step)) or (op is not None and op.node.op == LEAF)
     if unsure and not _known(pair, step):

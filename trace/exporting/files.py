@@ -23,7 +23,7 @@ Format: TypeAlias = Literal["csv", "json", "parquet", "tensorboard"]
 
 
 def export(trace: TraceLike, path: FilePath, format: Format, *, form: Form = "wide") -> None:
-    """Write what a trace has recorded of its steps to a file for other programs.
+    """Write what a trace records of its steps to a file for other programs.
 
     The file is whole, or the one that stood there before. The forms and their columns are those of `Trace.to_pandas`.
 

@@ -41,7 +41,7 @@ def failure(error: GoldenError, commands: Commands, *, short: bool) -> str:
 
 
 def headline(found: Comparison) -> str:
-    """Where two runs part, and why, in some words: ``step 0: gelu in the place of relu``.
+    """Where two runs part, and why, in some words: ``step 0: gelu instead of relu``.
 
     >>> from dgrr.trace import Verdict
     >>> text = "step 7 is the first that differs: it was given another batch; first leaf"
@@ -55,7 +55,7 @@ def headline(found: Comparison) -> str:
 
 def _why(found: Comparison) -> str:
     if found.op is not None and found.cause in (Cause.MODEL, Cause.GRADIENT):
-        return found.op.short if " in the place of " in found.op.short else f"{found.op.short} differs"
+        return found.op.short if " instead of " in found.op.short else f"{found.op.short} differs"
     _, _, behind = found.sentence.partition(" is the first that differs: ")
     return (behind or found.sentence).partition("; first ")[0]
 

@@ -85,7 +85,7 @@ class Origin:
         """How gradients become updates: by the given rule, or as in the step, with some hyperparameters changed."""
         if rule is not None and hyper is not None:
             raise DomainError(
-                "trace.continue_with: argument 'hyper': it changes the rule of the run: give no other 'rule'"
+                "trace.continue_with: argument 'hyper': it changes the run's own rule: pass no other 'rule'"
             )
         if rule is not None:
             return Recipe(rule, **settings_of(self._trace, self._view), on_nonfinite=on_nonfinite)
@@ -115,7 +115,7 @@ class Origin:
         except UnknownRuleError:
             rules = ", ".join(repr(group.rule) for group in self._groups)
             raise DomainError(
-                f"{what} 'rule': a rule of the run is not known to this library ({rules}): give the rule to go on by"
+                f"{what} 'rule': a rule of the run is not known to this library ({rules}): pass one to continue with"
             ) from None
 
 

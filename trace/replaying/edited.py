@@ -23,9 +23,8 @@ Nodes = Mapping[tuple[int, int], Array]
 class Edits:
     """Changes to the past step that a run continues from; arrays have the shapes of what they replace.
 
-    Dtypes are converted to those that stand there. What a node gives is replaced as if its op had given it: what is
-    computed from it, and its derivatives, are of the new value. Gradients are replaced as the optimizer gets them, in
-    the place of what the step computes, clipped or not.
+    Values are converted to the dtypes in place. A node's value is replaced as if its op had returned it: later values
+    and derivatives follow from the new one. Gradients are replaced as the optimizer gets them, after clipping.
     """
 
     values: Arrays = field(default_factory=dict[str, Array])
@@ -37,7 +36,7 @@ class Edits:
 
     @property
     def in_step(self) -> bool:
-        """Whether the step itself is done otherwise, beside the state that it begins with."""
+        """Whether the step itself changes, not only the state before it."""
         return bool(self.grads or self.nodes)
 
     @property

@@ -60,7 +60,7 @@ class Expected:
             texts.append(f"steps: expected {self.steps}, the trace has {report.steps}: it was cut, or goes on")
         if self.start not in (None, report.start):
             other = f"begins with {report.start}" if report.start else "has none"
-            texts.append(f"start: expected {self.start}, the trace {other}: it is of another beginning")
+            texts.append(f"start: expected {self.start}, the trace {other}: it begins differently")
         if self.rules and list(self.rules) != said.rules:
             has = f"has {', '.join(said.rules)}" if said.rules else "names none"
             texts.append(f"rules: expected {', '.join(self.rules)}, the trace {has}")

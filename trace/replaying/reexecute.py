@@ -27,7 +27,7 @@ Made: TypeAlias = tuple[dict[str, Array], dict[str, Array]]
 _LONGEST = 400
 """Characters of the text of an exception that a finding shows."""
 
-_ANEW = "give those of the run from its beginning, made anew where they can be iterated only once"
+_ANEW = "pass those of the run from its beginning, freshly made if they can be iterated only once"
 
 
 class FailedError(DgrrError):

@@ -22,7 +22,7 @@ from .replay_state import Rules, by_name
 from .validate import validate
 
 _READABLE = (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL)
-_BARE = "a trace of record mode 'bare' holds no state to begin with: compare it, or record mode 'digest'"
+_BARE = "a trace of record mode 'bare' holds no states to start from: compare it, or record mode 'digest'"
 _CHECKS = (Verdict.UPDATE, Verdict.GRADIENT, Verdict.DATA)
 
 
@@ -42,7 +42,7 @@ def replay(
     expect_rules: Sequence[str] = (),
     progress: bool = False,
 ) -> Report:
-    """Validate a trace, then recompute it; never raises for what is in the file, nor for what the model does.
+    """Validate a trace, then recompute it; neither the content of the file nor the model raises.
 
     From KEYFRAME 0 every param and optimizer state of every step is recomputed from the recorded gradients by
     the same kernels; where a state was digested the digests must be equal to the bit. With the model and its
@@ -53,17 +53,16 @@ def replay(
         loss_fn: the function the run was trained with.
         batches: the batches of the run; iterated again when they end, epoch after epoch.
         ulp_tol: elementwise tolerance where values are recorded; digests have none.
-        mode: how steps are done, with the same bits: "replay", where they are many, as captured ones, as `Trainer`
-            does, and op by op from the first one that is not the recorded one; "eager" op by op, which a ``loss_fn``
-            with a state of its own needs, as only runs of that mode may have.
-        rules: the classes of rules that the run was trained by and that are not built in, as `ops_rule` makes them.
-        seed: the seed that the run is known to have; without it the one that the trace names is believed, and
-            random numbers of the model are drawn from it. Another in the trace is a finding, `data`.
-        numerics: the numerics version that the run is known to have; another in the trace is a finding, `numerics`.
-        expect_root: the last digest that the trace is known to have, as for `validate`; nothing is recomputed of a
-            trace that has another.
-        steps, expect_start, expect_rules: how many steps, which beginning and which rules the run is known to have, as
-            for `validate`; likewise.
+        mode: how to compute steps, with the same bits: "replay" captures them if there are many, as `Trainer` does, and
+            goes op by op from the first one that differs; "eager" goes op by op, which a ``loss_fn`` that keeps its own
+            state needs; only a run in mode "eager" may have one.
+        rules: classes of the run's rules that are not built in, as `ops_rule` makes them.
+        seed: the known seed of the run. Without it, the model draws random numbers from the seed that the trace names.
+            A different one in the trace is a finding, `data`.
+        numerics: the known numerics version of the run; a different one in the trace is a finding, `numerics`.
+        expect_root: the known last digest of the trace, as for `validate`; if it differs, nothing is recomputed.
+        steps, expect_start, expect_rules: the known number of steps, beginning and rules of the run, as for `validate`;
+            if one differs, nothing is recomputed.
         progress: whether a bar is shown on a terminal.
 
     Raises:

@@ -120,7 +120,7 @@ def recorded_groups(
             rule = runtime.make_rule(group.rule, hyper, rules)
         except KeyError:
             raise UnknownRuleError(
-                f"the rule '{group.rule}' is not known to this library; hand its class over: rules=[…], or "
+                f"the rule '{group.rule}' is not known to this library; pass its class: rules=[…], or "
                 "--rule MODULE:NAME of the command"
             ) from None
         names = [tensors[i].name for i in group.tensors if tensors[i].role is TensorRole.PARAM]

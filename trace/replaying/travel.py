@@ -108,30 +108,31 @@ class PastStep:
         on_nonfinite: OnNonfinite = "stop",
         edits: Edits = UNEDITED,
     ) -> Continuation:
-        """What if: train on from the state before this step, by another rule, loss function or batches.
+        """Train on from the state before this step, with another rule, loss function or batches.
 
-        What is not given is as in the run: the batches from this step on, accumulation, clipping and seed; then its
-        steps are those of the run, to the bit. Random draws and schedules go on with the number of the step. The state
-        of the optimizer goes on with a rule of the same law, such as another rate; another law begins with a fresh one.
+        Anything you do not pass stays as in the run: the batches from this step on, accumulation, clipping and seed.
+        With nothing changed, the steps are those of the run, to the bit. Random draws and schedules continue with the
+        step number. A rule of the same law, such as one with another rate, keeps the optimizer's state; another law
+        starts with a fresh one.
 
         Args:
-            rule: the optimizer; None: that of the run, all its groups, with the hyperparameters of this step held.
+            rule: the optimizer; None: the run's own, with all its groups and the hyperparameters of this step.
             steps: how many.
-            hyper: hyperparameters of the run's own rule that are to be other ones, by their names in a step's `hyper`,
-                such as `lr`, and `lr#1` of the second group.
-            trace: where to record them, a new path: steps count from 0 there; header and an EVENT `continue` say which
-                step of which trace they go on from, and its notes are taken over as they are.
+            hyper: new values for hyperparameters of the run's own rule, by their names in a step's `hyper`, such as
+                `lr`, or `lr#1` of the second group.
+            trace: a new path to record the steps to, where they count from 0. Header and an EVENT `continue` say which
+                step of which trace they continue, and the notes are copied.
             loss_fn: None: that of the run, as it was given to `at`.
-            batches: from this step on, iterated again when they end; None: those of the run.
+            batches: batches from this step on, iterated again when they end; None: those of the run.
             mode: how steps run, as for `Trainer`.
-            record: what is kept of each step, likewise.
-            on_nonfinite: likewise.
-            edits: values of this step that are to be other ones: of parameters, states, gradients, nodes.
+            record: what the trace keeps of each step, as for `Trainer`.
+            on_nonfinite: as for `Trainer`.
+            edits: new values of parameters, states, gradients and nodes of this step.
 
         Raises:
             DomainError: no step; too few batches; the run's own rule is not known; no such hyperparameter, or
                 a rule besides.
-            TraceWriteError: the trace cannot be written, or is there already.
+            TraceWriteError: the trace cannot be written, or already exists.
             NonFiniteError: a loss or gradient is not finite, before it is applied or recorded.
             DgrrError: the rule, the loss function or a batch does not fit.
 
@@ -187,21 +188,21 @@ def at(
 ) -> PastStep:
     """The whole tape of a past step, with every value and every gradient, to the bit.
 
-    It is rebuilt from the nearest keyframe at or before the step: the steps between are computed again, or, where the
-    trace records gradients, updated by them. Batches before that are passed over, and nothing is computed of them.
-    All that is rebuilt is held against what the trace records of it: batches, losses, gradients and states.
+    It starts from the nearest keyframe at or before the step and recomputes the steps between, or applies the recorded
+    gradients if there are any. Earlier batches are skipped; nothing is computed from them. Everything rebuilt is
+    compared with the record: batches, losses, gradients and states.
 
     Args:
         trace: its path, or an open trace.
         step: its number; -1 is the last.
         loss_fn: the function the run was trained with.
         batches: the batches of the run, from its beginning; iterated again when they end, epoch after epoch.
-        mode: how the steps between are done again, as for `replay`; the step itself is computed op by op.
-        rules: the classes of rules that are not built in, likewise.
+        mode: how to recompute the steps between, as for `replay`; the step itself is computed op by op.
+        rules: classes of rules that are not built in, as for `replay`.
 
     Raises:
-        RebuildError: the step cannot be computed again, or something rebuilt is not what was recorded.
-        NotRecordedError: the trace holds no state to begin with: its record mode is "bare".
+        RebuildError: the step cannot be recomputed, or something rebuilt differs from the record.
+        NotRecordedError: the trace holds no states to start from: its record mode is "bare".
         DomainError: no loss function or no batches are given; another mode; something among `rules` is no class of
             rules.
         IndexError: there is no such step.
@@ -221,7 +222,7 @@ def at(
     if loss_fn is None or batches is None:
         missing = "loss_fn" if loss_fn is None else "batches"
         raise DomainError(
-            f"trace.at: argument {missing!r}: a trace holds no tape, so the step is computed again: give the loss "
+            f"trace.at: argument {missing!r}: a trace holds no tape, so the step is recomputed: pass the loss "
             "function of the run, and its batches from the beginning"
         )
     require_mode("trace.at", mode)
@@ -238,7 +239,7 @@ def require_state(command: str, trace: TraceReader) -> None:
     """Raise NotRecordedError for a trace that holds no states."""
     if not trace.header.mode.has_keyframes:
         raise NotRecordedError(
-            f"{command}: a trace of record mode 'bare' holds no state to begin with; record the run with mode 'digest'"
+            f"{command}: a trace of record mode 'bare' holds no states to start from; record the run with mode 'digest'"
         )
 
 
@@ -246,7 +247,7 @@ def require_numerics(trace: TraceReader, step: int) -> None:
     """Raise FailedError, about a step, for a trace whose steps this library computes to other bits."""
     if trace.header.numerics != NUMERICS:
         text = f"recorded under numerics version {trace.header.numerics}, this library has {NUMERICS}"
-        raise FailedError(Verdict.NUMERICS, f"{text}: no step can be computed again", step)
+        raise FailedError(Verdict.NUMERICS, f"{text}: no step can be recomputed", step)
 
 
 def _rebuilt(

@@ -27,18 +27,17 @@ def validate(
     expect_start: str | None = None,
     expect_rules: Sequence[str] = (),
 ) -> Report:
-    """Check a trace against its format: structure, chains and digests; never raises for what is in the file.
+    """Check a trace against its format: structure, chains and digests; the content of the file raises nothing.
 
-    The update law of a version 2 trace, its gradients and its data are left to `replay`; version 1 holds what
-    its update law needs, which is checked here.
+    `replay` checks the update law of a version 2 trace, its gradients and its data. Version 1 holds what its update law
+    needs, which is checked here.
 
-    `expect_root` are the 64 digits of the last digest that the trace is known to have, published or signed; another is
-    a finding, `chain`. It takes a trace that was recorded with SHA-256: of one with XXH3-128 the answer is `unproven`.
+    `expect_root` is the known last digest of the trace, published or signed, as 64 digits; a different one is a
+    finding, `chain`. The trace must be recorded with SHA-256; with XXH3-128 the answer is `unproven`.
 
-    A trace that was cut and sealed anew, or begun elsewhere, is whole in itself. What is known of the run from
-    elsewhere is held against it, and another is a finding, `chain`: `steps`, how many it has; `expect_start`, the state
-    root before step 0, which a report has as ``start``; `expect_rules`, the names of all its rules, such as
-    ``["adam@1"]``.
+    A trace that was cut and sealed again, or begun elsewhere, is consistent in itself. Pass what you know of the run; a
+    difference is a finding, `chain`: `steps`, their number; `expect_start`, the state root before step 0, which a
+    report has as ``start``; `expect_rules`, the names of all its rules, such as ``["adam@1"]``.
 
     Raises:
         DomainError: `expect_root` is no SHA-256 digest, or another expectation is none.

@@ -41,7 +41,7 @@ class RunAgain:
 
     Args:
         make_run: makes the loss function and the batches.
-        rules: the classes of rules that are not built in.
+        rules: classes of rules that are not built in.
         mode: as for `replay`.
         rebuild: the steps to rebuild; None: the first, the last and the one with the greatest gradient.
         progress: whether a bar is shown on a terminal.

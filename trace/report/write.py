@@ -50,21 +50,21 @@ def write_report(
     refresh: float | None = None,
     progress: bool = False,
 ) -> Written:
-    """Write a page that shows recorded runs: one HTML file, to be opened in a browser, which needs nothing else.
+    """Write a page that shows recorded runs: one self-contained HTML file for a browser.
 
-    What is proven of each run is that of `replay`: every update, and with the model every gradient too. A damaged
-    trace is shown up to its damage. A file of that name is replaced once the page is whole.
+    The page proves of each run what `replay` proves: every update, and with the model every gradient too. It shows a
+    damaged trace up to the damage. It replaces a file of that name once it is complete.
 
     Args:
-        paths: the traces; the second and further ones are held against the first.
+        paths: the traces; the others are compared with the first.
         out: the page.
-        make_run: returns the loss function and the batches of the first run each time it is called: then its gradients
-            are proven, and ``rebuild`` steps are computed again, every node of them.
+        make_run: a function that returns the loss function and the batches of the first run; with it, gradients are
+            proven, and the ``rebuild`` steps are recomputed with every node.
         rules: the classes of rules that are not built in, as for `replay`.
         mode: how steps are done again, likewise.
-        rebuild: the steps of the first run to compute again; None: the first, the last and the one with the greatest
+        rebuild: the steps of the first run to rebuild; None: the first, the last and the one with the greatest
             gradient.
-        refresh: of a run that goes on: nothing is recomputed, and the page loads itself again after so many seconds.
+        refresh: for a run in progress: nothing is recomputed, and the page reloads after so many seconds.
         progress: whether bars are shown on a terminal, of the replay of each run and of the reading that follows.
 
     Raises:

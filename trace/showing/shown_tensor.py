@@ -87,8 +87,8 @@ def _update(trace: TraceReader, name: str, step: int | None) -> tuple[int, Array
     except NotRecordedError:
         mode = trace.header.mode.name.lower()
         raise NotRecordedError(
-            f"the update of {name!r} at step {step} is not recorded (record mode {mode!r}): it is made of the values "
-            f'before and after the step, which Keep(..., record="full") keeps of every step'
+            f"the update of {name!r} at step {step} is not recorded (record mode {mode!r}): it is the difference of "
+            f'the values before and after the step, which Keep(..., record="full") records'
         ) from None
     if before.dtype.kind != "f":
         return step, after.astype(np.int64) - before.astype(np.int64)

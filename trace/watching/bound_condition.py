@@ -78,7 +78,7 @@ class BoundCondition:
             there = listing(self.nodes[0].name, self.known)
             return self.condition.error(
                 self.nodes[0],
-                f"{self.nodes[0].name!r} is nothing that {self._trace.path} records: it has {there}; "
+                f"{self._trace.path} records no {self.nodes[0].name!r}: it has {there}; "
                 f"if it is a value of the tape, {model}",
             )
         reference = next(r for r in self._tensors if not self._is_recorded(r))

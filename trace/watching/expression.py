@@ -113,7 +113,7 @@ class Expression(ABC):
         except SyntaxError as error:
             before = self.text.splitlines(keepends=True)[: (error.lineno or 1) - 1]
             at = sum(map(len, before)) + error.offset - 1 if error.offset else len(self.text)
-            hint = '; names with dots stand in quotes: "0.weight"' if "." in self.text else ""
+            hint = '; put names with dots in quotes: "0.weight"' if "." in self.text else ""
             raise self._error(at, f"{error.msg}{hint}") from None
         except ValueError as error:  # which texts with a null byte were until Python 3.12
             raise ConditionError(f"{self._what}: {error}") from None
@@ -168,7 +168,7 @@ class Expression(ABC):
             case ast.Compare():
                 return self._compared(node), True
             case ast.Attribute():
-                raise self._error(self._place(node), f'names with dots stand in quotes: write "{self._source(node)}"')
+                raise self._error(self._place(node), f'put names with dots in quotes: write "{self._source(node)}"')
             case _:
                 raise self._error(self._place(node), f"expected {_PARTS}, got {self._source(node)!r}")
 

@@ -48,5 +48,5 @@ class Watchpoint(Plain, Printed):
             if self.node.line:
                 found["line"] = self.node.line
         if self.untried:
-            found["not tried"] = f"at {counted(self.untried, 'step')}, which had nothing of a name in it"
+            found["not tried"] = f"at {counted(self.untried, 'step')}, which lack a name in it"
         return found

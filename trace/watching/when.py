@@ -28,8 +28,8 @@ def when(
 ) -> Watchpoint:
     """The first step of a recorded run at which a condition holds.
 
-    The run is gone through once. Where the trace records all that is named, it is read; else its steps are done again,
-    from the recorded gradients, or with the model, and held against all that is recorded of them.
+    It goes through the run once. If the trace records everything that the condition names, it is read; else the steps
+    are recomputed, from the recorded gradients or with the model, and compared with the record.
 
     Args:
         trace: its path, or an open trace.
@@ -37,17 +37,17 @@ def when(
             by numpy in float64: they are for people to read.
         loss_fn: the function the run was trained with.
         batches: the batches of the run, from its beginning; iterated again when they end, epoch after epoch.
-        first, last: the steps that are looked at; -1 is the last one.
-        mode: how steps are done again, as for `replay`.
-        rules: the classes of rules that are not built in, likewise.
+        first, last: the first and last step to examine; -1 is the last one.
+        mode: how to recompute steps, as for `replay`.
+        rules: classes of rules that are not built in, as for `replay`.
         progress: whether a bar is shown on a terminal.
 
     Raises:
-        ConditionError: the condition is none, or names what there is not; the text says where.
+        ConditionError: the text is not a condition, or names something that does not exist; the error says where.
         DomainError: the condition needs a loss function or batches that are not given; another mode; something among
             `rules` is no class of rules.
-        RebuildError: a step cannot be computed again, or is not what was recorded.
-        NotRecordedError: the trace holds no state to begin with: its record mode is "bare".
+        RebuildError: a step cannot be recomputed, or differs from the record.
+        NotRecordedError: the trace holds no states to start from: its record mode is "bare".
         IndexError: there is no such step.
         TraceFileError: the trace cannot be read.
 

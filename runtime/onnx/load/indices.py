@@ -41,7 +41,7 @@ def _require_once(n: Operator, rows: Array, size: int) -> None:
     twice = places[..., 1:][places[..., 1:] == places[..., :-1]]
     if twice.size:
         raise n.error(
-            f"expected each element to be set once, got index {twice[0]} twice: the standard says not to what"
+            f"expected each element to be set once, got index {twice[0]} twice, which the standard leaves undefined"
         )
 
 

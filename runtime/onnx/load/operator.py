@@ -59,7 +59,7 @@ class Operator:
         if isinstance(value, Var):
             raise self.error(
                 f"expected input {place} to be constant, got one that depends on the input of the model or on its "
-                "parameters; compute it of constants and shapes alone"
+                "parameters; compute it from constants and shapes only"
             )
         return np.asarray(value)
 

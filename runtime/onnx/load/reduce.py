@@ -41,7 +41,7 @@ IMPORTERS.update({kind: partial(_sum_of, *parts) for kind, parts in BEFORE.items
 def _position(n: Operator) -> Any:
     """The first of equal ones."""
     if n.get("select_last_index", 0):
-        raise n.error("expected the first of equal elements to be asked for, got select_last_index=1")
+        raise n.error("expected select_last_index=0, got 1")
     op = ops.argmax if n.kind == "ArgMax" else ops.argmin
     return op(n.var(0), n.get("axis", 0), keepdims=bool(n.get("keepdims", 1)))
 

@@ -1,4 +1,4 @@
-"""The formulas of rules, and those that rules of one's own may call.
+"""The formulas of rules, and those that your own rules may call.
 
 These files import little: of what they import, the names of compiled code are made.
 """

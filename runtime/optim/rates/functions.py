@@ -1,4 +1,4 @@
-"""Schedules of one's own that are functions of ops."""
+"""Your own schedules, as functions of ops."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from .schedules import Schedule
 
 @dataclass(frozen=True)
 class FunctionSchedule(Schedule):
-    """A schedule of one's own: a function of the count, written in ops.
+    """A schedule of your own: a function of the count, written in ops.
 
     It is run once when a step is captured, so it must hold ops and no values. Rates are at least 0. Checkpoints know
     it by the name of the function.

@@ -1,4 +1,4 @@
-"""A rate that is told before each update: that of a step which was recorded."""
+"""A rate that is set before each update: that of a recorded step."""
 
 from dataclasses import dataclass, field
 

@@ -52,7 +52,7 @@ def require_own_name(where: str, name: object) -> str:
 def make_rule(name: str, hyper: Mapping[str, float], rules: Mapping[str, type[Rule]] | None = None) -> Rule:
     """The rule of a name and its `hyperparameters`, as traces record them.
 
-    ``rules`` are classes by name besides those that are built in.
+    ``rules`` are classes by name, in addition to the built-in ones.
 
     Raises:
         KeyError: no rule has this name.

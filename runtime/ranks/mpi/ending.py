@@ -27,7 +27,7 @@ def end_all(error: BaseException) -> None:
     sys.stdout.flush()
     if not isinstance(error, SystemExit):
         text = "".join(traceback.format_exception(error))
-        print(f"rank {world.Get_rank()} of {world.Get_size()} failed, so all end\n{text}", end="", file=sys.stderr)
+        print(f"rank {world.Get_rank()} of {world.Get_size()} failed, so all stop\n{text}", end="", file=sys.stderr)
     elif not isinstance(error.code, int):
         print(error.code, file=sys.stderr)
     sys.stderr.flush()

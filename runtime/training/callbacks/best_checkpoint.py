@@ -10,8 +10,8 @@ from .monitor import Monitor
 class BestCheckpoint(Monitor):
     """Saves a checkpoint whenever a figure is the best so far; ``trainer.load(path)`` goes back there.
 
-    What stands at the path is replaced by the first one. Give it behind callbacks whose state is to be in the
-    checkpoint as it is after the measurement.
+    The first save replaces any file at the path. Put this after the callbacks whose state after the measurement belongs
+    in the checkpoint.
 
     Args:
         path: of the checkpoint.

@@ -11,20 +11,19 @@ class Callback:
     """Called at the events of a fit. Derive from it and override the methods that you need.
 
     The moments, in their order: ``on_begin``; for every step ``on_step``, and ``on_validation`` where one is due;
-    for every epoch ``on_validation``, where one is due, and ``on_epoch``; ``on_end``. Several callbacks are told of a
-    moment in the order in which they were given. In place of a callback a plain function ``f(trainer, epoch, loss)``
-    is called as ``on_epoch``, and any object with one of the methods will do.
+    for every epoch ``on_validation``, where one is due, and ``on_epoch``; ``on_end``. Several callbacks are called in
+    the order given. A plain function ``f(trainer, epoch, loss)`` is called as ``on_epoch``, and any object with one of
+    the methods can be a callback.
 
-    A method that returns True ends the fit in good order after the step in progress: the trace is sealed, the
-    checkpoint saved, the result returned. An exception passes through `Trainer.fit`, as one of the model would.
-    Callbacks may read everything and save checkpoints, but must not change parameters or state: a trace could
-    not explain it.
+    A method that returns True ends the fit cleanly after the step in progress: the trace is sealed, the checkpoint
+    saved, the result returned. An exception passes through `Trainer.fit`, like one of the model. Callbacks may read
+    everything and save checkpoints, but must not change parameters or state: a trace could not explain it.
 
-    A callback with ``state_dict()``, which gives what JSON holds, and ``load_state_dict(state)`` has its state in
-    checkpoints; it is given back to the callback of the same class. After a resume the calls that followed the last
-    saved step come again.
+    Checkpoints hold the state of a callback that has ``state_dict()``, which returns JSON values, and
+    ``load_state_dict(state)``; a callback of the same class gets it back. After a resume, the calls after the last
+    saved step happen again.
 
-    An end once the loss on other data is small enough:
+    End a fit once the validation loss is small enough:
 
     >>> import numpy as np
     >>> from dgrr.runtime import SGD, Callback, Dataset, Trainer

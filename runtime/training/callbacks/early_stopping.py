@@ -11,12 +11,11 @@ from .monitor import Monitor
 class EarlyStopping(Monitor):
     """Ends a fit once a figure has not improved for a number of measurements.
 
-    Its counts are in checkpoints: a fit that goes on from one ends where the whole one would have. A new fit of the
-    same trainer starts afresh.
+    Checkpoints hold its counts, so a resumed fit ends at the same step. A new fit of the same trainer counts from zero.
 
     Args:
         monitor: "validation_loss", "validation_" and the name of a metric, "loss", or a metric.
-        patience: after how many measurements in turn that were no better the fit ends.
+        patience: after how many measurements in a row without improvement the fit ends.
         min_delta: by how much a value must beat the best one to be better.
         mode: "min" if less is better, else "max". NaN is never better.
 

@@ -33,7 +33,7 @@ class Monitor(Callback):
         self._start()
 
     def __repr__(self) -> str:
-        best = "" if self.best is None else f", best {self.best:.6g} behind step {self.best_step}"
+        best = "" if self.best is None else f", best {self.best:.6g} after step {self.best_step}"
         return f"<{type(self).__name__} of {self.monitor}{best}>"
 
     def _start(self) -> None:

@@ -17,9 +17,9 @@ WITHIN_1 = "a number from 0 to below 1"
 class ReduceLROnPlateau(Monitor):
     """Multiplies the learning rate by a factor when a figure has not improved in more than ``patience`` measurements.
 
-    Its rate ``lr`` stands where a rule takes one, ``Adam(plateau.lr)``, and itself among the callbacks. A trace records
-    the rate of each step, so it is replayed without the measurements; counts and rate are in checkpoints. A new fit of
-    the same trainer counts afresh, from the rate that was reached.
+    Pass its rate ``lr`` to a rule, ``Adam(plateau.lr)``, and the object itself as a callback. A trace records the rate
+    of each step, so a replay needs no measurements. Checkpoints hold counts and rate. A new fit of the same trainer
+    counts from zero, from the rate reached.
 
     Source: torch.optim.lr_scheduler.ReduceLROnPlateau, whose arguments and order of operations these are.
 
@@ -27,12 +27,12 @@ class ReduceLROnPlateau(Monitor):
         lr: the first rate.
         monitor, mode: as for `EarlyStopping`.
         factor: what the rate is multiplied by, below 1.
-        patience: how many measurements in turn that were no better are let pass.
+        patience: how many measurements in a row without improvement are tolerated.
         threshold: by how much a value must beat the best one: ``best * (1 - threshold)``, or plus where more is better.
         threshold_mode: "rel" for that, "abs" for ``best - threshold``.
-        cooldown: how many measurements behind a reduction are not counted.
+        cooldown: how many measurements after a reduction are not counted.
         min_lr: the rate is never less.
-        eps: a rate that would change by no more stays.
+        eps: the rate stays if it would change by no more than this.
 
     Raises:
         DomainError: an argument outside these; when the fit begins or first measures, a figure that it does not have.

@@ -40,7 +40,7 @@ class SavePlace:
         """Raise DomainError if what stands there is not of this run, which would overwrite it."""
         if not self._own and self.exists():
             raise DomainError(
-                f"fit: the checkpoint {str(self.path)!r} is there already; load it to go on, or remove it"
+                f"fit: the checkpoint {str(self.path)!r} already exists; load it to continue, or remove it"
             )
 
 
@@ -72,4 +72,4 @@ def _take_over(path: FilePath, checkpoint: Checkpoint, step: TrainingStep, callb
     try:
         step.load_state_dict(checkpoint.arrays)
     except StateError as error:
-        raise CheckpointError(f"load: {str(path)!r} is of another model: {error}") from None
+        raise CheckpointError(f"load: {str(path)!r} belongs to another model: {error}") from None

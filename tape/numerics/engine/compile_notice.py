@@ -35,7 +35,7 @@ def _console() -> Console | None:
 def tell_of_first_use() -> None:
     """Say, once in a process, that kernels are compiled when they are first used."""
     if _console() is not None:
-        print("dgrr: compiling kernels as they are first used, once", file=sys.stderr)
+        print("dgrr: compiling kernels on first use, once", file=sys.stderr)
 
 
 @contextmanager

@@ -52,7 +52,7 @@ def _require_mask(mask: Any, scores: Sizes, dtype: Any) -> None:
     if mask is None or len(shape_of(mask)) == len(scores):
         return require_mask(NAME, mask, scores, dtype)
     of_keys = shape_of(mask) == (*leading, m) and leading != [n]
-    advice = "; a mask of keys is given as key_mask" if of_keys else ""
+    advice = "; pass a mask of keys as key_mask" if of_keys else ""
     return require_mask(NAME, mask, (*leading, n, m), dtype, advice=advice)
 
 
@@ -152,7 +152,7 @@ ERRORS = (
         "argument 'mask': expected a shape that can be repeated to (2, 2, 3, 3), got (2, 3, 3, 3)",
         mask=_bools(2, 3, 3, 3),
     ),
-    _refused("got (2, 3); a mask of keys is given as key_mask", mask=_bools(2, 3)),
+    _refused("got (2, 3); pass a mask of keys as key_mask", mask=_bools(2, 3)),
     _refused("argument 'mask': expected bool or float32, got int64", DTypeError, mask=np.ones((3, 3), np.int64)),
     _refused("argument 'key_mask': expected shape (2, 3), got (3,)", key_mask=_bools(3)),
     _refused("argument 'window': expected at least 1 or None, got 0", DomainError, window=0),
@@ -193,9 +193,9 @@ def multi_head_attention(
     given. The mask, of any shape that can be repeated to (*Bs, N, M), or (*Bs, H, N, M) for each head, is true where a
     query may see a key; one of floats is added to the scores. ``key_mask`` is true for the keys that any query may see.
     ``is_causal``, ``softcap`` and ``window`` are those of `scaled_dot_product_attention`; all that is given holds
-    together, and a query that may see no key gets zeros in the place of values. With fewer ``num_kv_heads`` G, L is
-    G K / H, and H / G neighbouring heads share keys and values. The biases are added behind the products. The weights
-    of the heads are a node of the tape, of shape (*Bs, H, N, M).
+    together, and a query that may see no key gets zeros instead of values. With fewer ``num_kv_heads`` G, L is G K / H,
+    and H / G neighbouring heads share keys and values. The biases are added behind the products. The weights of the
+    heads are a node of the tape, of shape (*Bs, H, N, M).
 
     Source: Vaswani and others (2017), Attention is all you need, section 3.2.2; grouped queries of Ainslie and others
         (2023).

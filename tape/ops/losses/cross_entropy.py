@@ -236,9 +236,9 @@ def soft_cross_entropy(
 def soft_cross_entropy(logits: Any, targets: Any, label_smoothing: float, weight: Any) -> Any:
     """The mean over the batch of ``-sum(targets * log_softmax(logits))``, for the probability of each class.
 
-    Both sides get gradients. Smoothing by s takes ``(1 - s) * targets + s / classes`` in the place of targets.
-    ``weight`` multiplies the term of each class; the mean divides by the number of rows all the same. The classes stand
-    last, behind any axes.
+    Both sides get gradients. Smoothing by s takes ``(1 - s) * targets + s / classes`` instead of targets. ``weight``
+    multiplies the term of each class; the mean divides by the number of rows all the same. The classes stand last,
+    behind any axes.
 
     Source: torch.nn.functional.cross_entropy with probabilities.
 

@@ -212,7 +212,7 @@ def integers(
     probability of each number differs from ``1 / (high - low)`` by less than ``2**-128``, and no draw is rejected.
 
     Source: numpy.random.Generator.integers for the half-open range; Lemire (2019), Fast random integer generation in
-        an interval, for the product, here of 128 bits in the place of a rejection.
+        an interval, for the product, here of 128 bits instead of a rejection.
     Shapes: step () -> shape
 
     >>> from dgrr.tape import Tape, ops

@@ -28,7 +28,7 @@ def infer_rows(name: str, x: Spec, axis: Axis, keepdims: bool, empty: bool = Tru
     if not empty and not prod(x.shape[a] for a in axes):
         raise ShapeError(
             f"{name}: argument 'x': expected elements along axis {axes if axis is None else axis}, "
-            f"got shape {x.shape}; of none there is no such value"
+            f"got shape {x.shape}; there is nothing to reduce"
         )
     return reduced(name, x, axis, keepdims)
 

@@ -102,7 +102,7 @@ def test_a_function_that_does_another_thing_the_next_time() -> None:
     with pytest.raises(CaptureError) as caught:
         CapturedForward(lambda p, b, ctx: b * float(next(counts)), new_step().arrays)(np.ones(2))
     text = str(caught.value)
-    assert text.startswith("capture: the function does another thing when it is called again")
+    assert text.startswith("capture: the function behaves differently when it is called again")
     assert "but the second time as" in text
     assert "test_forward.py" in text
 

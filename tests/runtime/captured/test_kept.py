@@ -72,8 +72,8 @@ def test_there_is_one_warning() -> None:
     with pytest.warns(ManyShapesWarning) as caught:
         trainer.fit(BATCHES, epochs=2, progress=False)
     assert [str(each.message) for each in caught] == [
-        f"capture: batches of {MANY + 1} shapes have come; each is captured when it has come {OFTEN} times, as far as "
-        "plan_bytes=1073741824 reaches, and runs op by op before; pad them to a few lengths with "
+        f"capture: batches of {MANY + 1} shapes have come; each is captured after {OFTEN} batches, within "
+        "plan_bytes=1073741824, and runs op by op before; pad them to a few lengths with "
         "dgrr.runtime.data.buckets"
     ]
 

@@ -68,7 +68,7 @@ def loss_reading(read: Callable[[Python, AnyVar], AnyVar]) -> Callable[[Any, Any
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_what_changes_at_every_call_is_found_at_capture(read: Callable[[Python, AnyVar], AnyVar]) -> None:
-    with pytest.raises(CaptureError, match="does another thing when it is called again at .*test_purity.py"):
+    with pytest.raises(CaptureError, match="behaves differently when it is called again at .*test_purity.py"):
         capture(loss_reading(read), PARAMS, SGD(0.0), BATCH)
 
 
@@ -89,11 +89,11 @@ def test_the_error_names_line_constant_and_way_out() -> None:
     with pytest.raises(CaptureError) as caught:
         capture(loss_reading(lambda python, x: x * python.tick()), PARAMS, SGD(0.0), BATCH)
     assert re.fullmatch(
-        r"capture: loss_fn does another thing when it is called again at \S*test_purity\.py:\d+: "
+        r"capture: loss_fn behaves differently when it is called again at \S*test_purity\.py:\d+: "
         r"capture\(loss_reading\(lambda python, x: x \* python\.tick\(\)\), PARAMS, SGD\(0\.0\), BATCH\): "
         r"value %\d was recorded as float64\[3\] mul\(%2, float64\[3\] 1\.0\), "
         r"but the second time as float64\[3\] mul\(%2, float64\[3\] 2\.0\); "
-        r"what is captured keeps the first for ever; take what changes from ctx\.step \(the count of steps\), from "
+        r"a captured step keeps the first for ever; take what changes from ctx\.step \(the count of steps\), from "
         r'ctx\.random or from an array of the batch, or run the step with mode="eager"',
         str(caught.value),
     )
@@ -220,5 +220,8 @@ def test_a_captured_function_says_no_too() -> None:
     python.coefficient = 2.0
     for _ in range(2):
         scaled(BATCH)
-    with pytest.raises(CaptureError, match="capture: the function does another thing .* at run 8 of what was captured"):
+    with pytest.raises(
+        CaptureError,
+        match="capture: the function behaves differently when it is called again .* at run 8 of what was captured",
+    ):
         scaled(BATCH)

@@ -174,7 +174,7 @@ def test_what_a_body_reads_is_looked_at():
     step = capture(loss_fn, {"w": np.ones(())}, SGD(0.1), np.ones(3))
     step(np.ones(3))
     rates[0] = 0.25
-    with pytest.raises(CaptureError, match="loss_fn does another thing when it is called again"):
+    with pytest.raises(CaptureError, match="loss_fn behaves differently when it is called again"):
         step(np.ones(3))
 
 

@@ -31,7 +31,7 @@ def test_values_are_filed_under_their_ids(step: IRGraph) -> None:
 
 def test_two_nodes_have_two_ids(step_text: str) -> None:
     graph = edited(step_text, ("#3 ", "#2 "))
-    assert fault(graph) == "node 2 (broadcast_to): a node before it has the same id: number nodes anew"
+    assert fault(graph) == "node 2 (broadcast_to): a node before it has the same id: renumber the nodes"
 
 
 def test_a_const_says_what_it_is(step_text: str) -> None:

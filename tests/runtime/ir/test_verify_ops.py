@@ -106,24 +106,24 @@ SHAPES = {
     ),
     "a wrong shape": (
         ("%16: float32[5, 3]", "%16: float32[3, 5]"),
-        "node 6 (matmul): expected the outputs float32[5, 3], got float32[3, 5]: infer them anew",
+        "node 6 (matmul): expected the outputs float32[5, 3], got float32[3, 5]: infer them again",
     ),
     "a wrong dtype": (
         ("%11: float32[]", "%11: float64[]"),
-        "node 1 (mse_loss): expected the outputs float32[], got float64[]: infer them anew",
+        "node 1 (mse_loss): expected the outputs float32[], got float64[]: infer them again",
     ),
     "a wrong shape of the optimizer's": (
         ("%22: float32[5, 3]", "%22: float32[5]"),
         "node 11 (adam_step): expected the outputs float32[5, 3], float32[5, 3], float32[5, 3], "
-        "got float32[5, 3], float32[5, 3], float32[5]: infer them anew",
+        "got float32[5, 3], float32[5, 3], float32[5]: infer them again",
     ),
     "an output too many": (
         ("#5 %15: float32[5, 4]", "#5 (%15: float32[5, 4], %40: float32[4])"),
-        "node 5 (transpose2d): expected the outputs float32[5, 4], got float32[5, 4], float32[4]: infer them anew",
+        "node 5 (transpose2d): expected the outputs float32[5, 4], got float32[5, 4], float32[4]: infer them again",
     ),
     "no output": (
         ("#9 %18: int64[1] =", "%18: int64[1] input\n  #9 () ="),
-        "node 9 (step_inc): expected the outputs int64[1], got none: infer them anew",
+        "node 9 (step_inc): expected the outputs int64[1], got none: infer them again",
     ),
 }
 

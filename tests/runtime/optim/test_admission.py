@@ -67,7 +67,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: variant(weight_decay=0.5, from_hyperparameters=classmethod(lambda cls, hyper: Mine(hyper["lr"]))),
      "from_hyperparameters: expected the rule that has {'lr': 0.5, "),
     (lambda: variant(step=lambda self, params, grads, state: None),
-     "step: expected the one of Rule, as captured steps run the law and not this, got one of its own; write it as"),
+     "step: expected the one of Rule, as captured steps run the law and not this, got an override; write it as"),
     (lambda: variant(law=None), "law: expected a Law, or the one of ops_rule, got None"),
     (lambda: variant(law=law(sgd_step, (), ("count",), ())), "law: expected scalars among step, got 'count'"),
     (lambda: variant(scalars={}), "scalars: expected 'step', an int64 without axes, got {}"),
@@ -97,7 +97,9 @@ def test_a_plain_class_is_refused() -> None:
         def from_hyperparameters(cls, hyper: Any) -> "Plain":
             return cls()
 
-    with pytest.raises(DomainError, match="Plain: expected a frozen dataclass, by whose text checkpoints know it"):
+    with pytest.raises(
+        DomainError, match="Plain: expected a frozen dataclass, because checkpoints identify it by its text"
+    ):
         Trainer(loss_fn, START, Plain())
 
 

@@ -183,7 +183,7 @@ def test_another_numerics_version_is_refused(saved: Path, monkeypatch: pytest.Mo
 
 
 def test_another_model_is_refused(saved: Path) -> None:
-    text = "load: 'PATH' is of another model: load_state_dict: params"
+    text = "load: 'PATH' belongs to another model: load_state_dict: params"
     named = Trainer(lambda p, x: (p["v"] * x).sum(), {"v": np.zeros(2)}, SGD(0.5))
     assert refused(named, saved) == f"{text}: expected the names ['v'], got ['w']"
     shaped = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.zeros(3)}, SGD(0.5))
@@ -195,13 +195,13 @@ def test_a_checkpoint_that_nobody_loaded_is_not_overwritten(saved: Path) -> None
     trainer = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.ones(2)}, SGD(0.5), checkpoint=saved)
     with pytest.raises(DomainError) as caught:
         trainer.fit([np.ones(2)])
-    assert str(caught.value) == f"fit: the checkpoint {str(saved)!r} is there already; load it to go on, or remove it"
+    assert str(caught.value) == f"fit: the checkpoint {str(saved)!r} already exists; load it to continue, or remove it"
     assert saved.read_bytes() == before
     assert trainer.steps == 0
     other = saved.with_name("other.ckpt")
     trainer.save(other)
     trainer.load(other)
-    with pytest.raises(DomainError, match="is there already"):
+    with pytest.raises(DomainError, match="already exists"):
         trainer.fit([np.ones(2)])
 
 

@@ -34,7 +34,7 @@ def steps_of(path: Path) -> int:
 
 
 WAYS_OUT = (
-    "{0!r} is there already, and a finished trace is never overwritten: {1}choose another path, or pass "
+    "{0!r} already exists, and a finished trace is never overwritten: {1}choose another path, or pass "
     "trace=Keep({0!r}, overwrite=True) to replace it"
 )
 

@@ -236,11 +236,11 @@ def test_a_trace_is_a_path_or_a_recorder() -> None:
 
 @pytest.mark.parametrize("trace", [Keep("run.dgrr"), Registered()], ids=["keep", "recorder"])
 def test_what_is_kept_is_said_once(trace: Any) -> None:
-    cure = "say it there, Keep(…, record='grads')" if isinstance(trace, Keep) else "leave it out"
+    cure = "say it in Keep(…, record='grads')" if isinstance(trace, Keep) else "leave it out"
     with pytest.raises(DomainError) as caught:
         Trainer(loss_fn, MODEL.init(0), Adam(), trace=trace, record="grads")
     assert str(caught.value) == (
-        "Trainer: argument 'record': expected None beside a 'trace' that says itself what is kept, got 'grads'; " + cure
+        "Trainer: argument 'record': expected None with a 'trace' that says what it keeps, got 'grads'; " + cure
     )
 
 

@@ -166,7 +166,7 @@ def test_what_is_refused_says_what_to_do():
     assert (x * 2.0).item() == 2.0
     found = []
     checkpoint(lambda x: found.append(x * 2.0) or x)(x)
-    with pytest.raises(TapeError, match="checkpoint: a Var of the body was used after it, where it has no value"):
+    with pytest.raises(TapeError, match="checkpoint: a Var of the body was used outside of it, where it has no value"):
         found[0] * 2.0
     with pytest.raises(TapeError, match="hook: node 2 .* is in the body of a checkpoint, which runs no Python"):
         checkpoint(lambda x: x.tape.hook(x * 2.0, print) or x)(x)

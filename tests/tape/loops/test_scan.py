@@ -267,7 +267,7 @@ def test_a_var_of_the_body_is_of_no_use_behind_it():
     scan(body, h, length=2)
     with pytest.raises(
         TapeError,
-        match="scan: a Var of the body was used after it, where it has no value; return from the body what is wanted",
+        match="scan: a Var of the body was used outside of it, where it has no value; return it from the body",
     ):
         found[0] * h
     with pytest.raises(TapeError, match="expected a Var of"):

@@ -339,10 +339,10 @@ SCALE = nn.Parameter((), nn.init.ones())
 @pytest.mark.parametrize(
     ("model", "text"),
     [
-        (Holding(heads={1: nn.ReLU(), "1": nn.Linear(2, 2)}), "parts with names of their own, got 'heads.1' twice"),
+        (Holding(heads={1: nn.ReLU(), "1": nn.Linear(2, 2)}), "parts with unique names, got 'heads.1' twice"),
         (
             Holding(**{"a.weight": SCALE, "a": nn.Linear(2, 2)}),
-            "parameters and state with names of their own, got 'a.weight' twice",
+            "parameters and state with unique names, got 'a.weight' twice",
         ),
     ],
 )
@@ -355,4 +355,4 @@ def test_names_of_two_are_refused(model: nn.Layer, text: str) -> None:
 def test_a_name_of_a_parameter_is_none_of_the_state() -> None:
     with pytest.raises(DomainError) as caught:
         Counting(scale=SCALE).init_state()
-    assert str(caught.value) == "Counting: expected parameters and state with names of their own, got 'scale' twice"
+    assert str(caught.value) == "Counting: expected parameters and state with unique names, got 'scale' twice"

@@ -113,7 +113,7 @@ CALLS = count(1)
 MUTANTS: list[tuple[str, Callable[..., Any], Fields, str, str]] = [
     ("another reference", blend, {"reference": lambda a, b, *bias, weight: a + b}, "reference", "elements differ"),
     ("another result at each call", restless, {}, "threads", "elements differ"),
-    ("another result at each call, captured", restless, {}, "captured", "does another thing when it is called"),
+    ("another result at each call, captured", restless, {}, "captured", "behaves differently when it is called"),
     ("an error after the first op", late, {}, "errors", "the tape has grown by 1 nodes"),
     ("an error of another text", blend, {"errors": (bad(ShapeError, "no", (2, 3), (3, 2), weight=1.0),)}, "errors",
      "expected an error that says 'no'"),

@@ -83,7 +83,7 @@ def test_an_array_broadcasts_before_it_enters_the_tape(tape: Tape[Any]) -> None:
 
 def test_the_ops_themselves_do_not_broadcast(tape: Tape[Any]) -> None:
     m, v = tape.leaf(np.ones((2, 3))), tape.leaf(np.arange(3.0))
-    advice = "nothing is repeated here: give both one shape, by reshape or, to repeat one, by ops.broadcast_to$"
+    advice = "shapes do not broadcast here: give both one shape, with reshape or ops.broadcast_to$"
     with pytest.raises(ShapeError, match=rf"^add: argument 'b': expected shape \(2, 3\), got \(3,\); {advice}"):
         ops.add(m, v)
     with pytest.raises(ShapeError, match=rf"^mse_loss: argument 'b': expected shape \(2, 1\), got \(2,\); {advice}"):

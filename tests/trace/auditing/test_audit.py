@@ -378,9 +378,13 @@ def test_a_certificate_begins_where_there_is_none(run: Made, tmp_path: Path) -> 
     new = tmp_path / "new.json"
     assert audit(run(), loss_fn, BATCHES, certificate=new, resume=True)
     assert check_certificate(new, run())
-    with pytest.raises(ValueError, match=r"audit: argument 'certificate': .*new.json is there already; resume goes on"):
+    with pytest.raises(
+        ValueError, match=r"audit: argument 'certificate': .*new.json already exists; resume continues it"
+    ):
         audit(run(), loss_fn, BATCHES, certificate=new)
-    with pytest.raises(ValueError, match="audit: argument 'resume': it goes on with a certificate; give its file"):
+    with pytest.raises(
+        ValueError, match="audit: argument 'resume': expected the certificate to continue; pass its file"
+    ):
         audit(run(), loss_fn, BATCHES, resume=True)
 
 
@@ -391,7 +395,7 @@ def test_another_audit_is_not_gone_on_with(run: Made, tmp_path: Path) -> None:
         ({"nonce": b"b"}, "its nonce is 61, and this audit has 62"),
         ({"sample": 3}, "its sample is 2, and this audit has 3"),
     ):
-        with pytest.raises(CertificateError, match=f"it cannot be gone on with: {text}") as caught:
+        with pytest.raises(CertificateError, match=f"it cannot be continued: {text}") as caught:
             audit(run(), loss_fn, BATCHES, certificate=kept, resume=True, **options)
         assert caught.value.verdict is Verdict.DIVERGED
     with pytest.raises(CertificateError, match=r"its model is loss_fn, and this audit has Counting"):
@@ -426,7 +430,7 @@ def test_traces_that_are_not_audited(run: Made, folder: Path) -> None:
         assert caught.value.finding.verdict is verdict
     with pytest.raises(AuditError, match="audit: numerics: recorded under numerics version 99, this library has"):
         audit(run(numerics=99), loss_fn, BATCHES)
-    with pytest.raises(NotRecordedError, match="audit: a trace of record mode 'bare' holds no state to begin with"):
+    with pytest.raises(NotRecordedError, match="audit: a trace of record mode 'bare' holds no states to start from"):
         audit(run(record="bare"), loss_fn, BATCHES)
     with pytest.raises(AuditError, match="audit: data: seed: expected 5, the trace says 0"):
         audit(run(), loss_fn, BATCHES, seed=5)

@@ -86,7 +86,7 @@ def test_what_it_says(model: Any, capsys: pytest.CaptureFixture[str]) -> None:
         "    1 %       0.000000  (1 of 12 steps)",
         "    10 %      0.000000  (2 of 12 steps)",
         "  12 of 12 steps computed, from 3 recorded states",
-        "  its digests, XXH3-128, stop no forger: record with SHA-256 where one is feared",
+        "  its digests, XXH3-128, stop no forger: record with SHA-256 if you fear one",
     ]
     code, out, err = said(capsys, "audit run.dgrr --model model_of_audit:other")
     assert (code, out) == (5, "")
@@ -97,7 +97,7 @@ def test_a_certificate_is_written_and_checked(model: Any, capsys: pytest.Capture
     command = "audit run.dgrr --model model_of_audit:run --sample 3 -o c.json"
     assert said(capsys, command)[0] == 0
     code, _, err = said(capsys, command)
-    assert (code, err) == (1, "dgrr: argument --out: c.json is there already: --resume goes on with it\n")
+    assert (code, err) == (1, "dgrr: argument --out: c.json already exists: --resume continues it\n")
     assert said(capsys, f"{command} --resume")[0] == 0
     code, out, _ = said(capsys, "audit run.dgrr --check c.json")
     assert code == 0 and out.startswith("run.dgrr: ok, 3 of 3 steps computed")
@@ -118,7 +118,7 @@ def test_ctrl_c_and_on(model: Any, capsys: pytest.CaptureFixture[str]) -> None:
     command = "audit run.dgrr --model model_of_audit:interrupted --sample 12 --nonce aa -o c.json --resume"
     code, out, err = said(capsys, command)
     assert (code, out) == (130, "")
-    assert err == "dgrr: interrupted; c.json has 5 of 12 units, and --resume goes on with them\n"
+    assert err == "dgrr: interrupted; c.json has 5 of 12 units, and --resume continues it\n"
     code, _, err = said(capsys, "audit run.dgrr --check c.json")
     assert code == 6 and err.startswith("run.dgrr: unproven, 5 of 12 steps computed")
     assert said(capsys, command)[0] == 0
@@ -147,7 +147,7 @@ def test_side_by_side_with_a_rule_of_ones_own(model: Any, capfd: pytest.CaptureF
         ("--check c --sample 3", 1, "argument --sample: not allowed with argument --check"),
         ("--check c --out d", 1, "argument --out: not allowed with argument --check"),
         ("--check c --seed 0", 1, "argument --seed: not allowed with argument --check"),
-        ("--model model_of_audit:run --resume", 1, "argument --resume: it goes on with the certificate of --out"),
+        ("--model model_of_audit:run --resume", 1, "argument --resume: it requires --out, the certificate to continue"),
         ("--model model_of_audit:nothing", 1, "has no attribute 'nothing'"),
         ("--model model_of_audit:run --nonce 0", 1, "expected 1 to 64 bytes in hexadecimal digits, got '0'"),
         ("--model model_of_audit:run --nonce xy", 1, "expected 1 to 64 bytes in hexadecimal digits, got 'xy'"),

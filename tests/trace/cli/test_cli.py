@@ -62,7 +62,7 @@ def shell(*arguments, **options):
         ("diff", "expected two traces, PATH_A and PATH_B, got 0"),
         ("diff a b --proven c", "expected two traces, PATH_A and PATH_B, got 3"),
         ("diff a --b b", "expected two traces, PATH_A and PATH_B, got 2"),
-        ("inspect trace.dgrr --trace trace.dgrr", "argument --trace: the trace is named already, 'trace.dgrr'"),
+        ("inspect trace.dgrr --trace trace.dgrr", "argument --trace: not allowed with PATH 'trace.dgrr'"),
         ("validate", "the following arguments are required: PATH"),
         ("replay --step 0 --model m:f", "argument --model: trace.dgrr is of version 1, whose model is fixed"),
         ("replay --step 0 --mode eager", "argument --mode: trace.dgrr is of version 1, whose mode is fixed"),

@@ -68,7 +68,7 @@ def test_the_default_run(tmp_path: Path) -> None:
     assert "\nloss\n" in ended.stdout
     assert all(len(line) <= 80 for line in ended.stdout.splitlines())
     wrong = re.search(
-        r"^(\d+) of 355 digits misread, the surest first\n\n(\d read as \d, \d+%)", ended.stdout, re.MULTILINE
+        r"^(\d+) of 355 digits misread, most confident first\n\n(\d read as \d, \d+%)", ended.stdout, re.MULTILINE
     )
     assert wrong is not None
     assert int(wrong[1]) == round(355 * (1 - float(accuracy[1])))
@@ -242,7 +242,7 @@ def test_the_demo_makes_its_own_trace_anew(run_here: Demo, tmp_path: Path) -> No
 def test_an_unfinished_trace_is_replaced_only_where_asked(run_here: Demo, tmp_path: Path) -> None:
     (tmp_path / "mine.dgrr.partial").write_bytes(b"mine")
     assert run_here("--epochs", "1", "--out", "mine.dgrr") == (
-        2, "", "dgrr: mine.dgrr.partial is there already: choose another --out, or pass --overwrite to replace it\n"
+        2, "", "dgrr: mine.dgrr.partial already exists: choose another --out, or pass --overwrite to replace it\n"
     )  # fmt: skip
 
 
@@ -250,7 +250,7 @@ def test_a_trace_of_ones_own_is_replaced_only_where_asked(run_here: Demo, tmp_pa
     mine = tmp_path / "mine.dgrr"
     mine.write_bytes(b"mine")
     assert run_here("--epochs", "1", "--out", "mine.dgrr") == (
-        2, "", "dgrr: mine.dgrr is there already: choose another --out, or pass --overwrite to replace it\n"
+        2, "", "dgrr: mine.dgrr already exists: choose another --out, or pass --overwrite to replace it\n"
     )  # fmt: skip
     assert mine.read_bytes() == b"mine"
     assert run_here("--epochs", "1", "--out", "mine.dgrr", "--overwrite")[0] == 0

@@ -71,7 +71,7 @@ def test_with_nothing_changed_it_is_the_run(model: Any, capsys: pytest.CaptureFi
         loss = run.loss[3]
     said = capsys.readouterr().out
     assert said == (
-        f"new.dgrr: steps 2 to 3 of run.dgrr anew, as steps 0 to 1; the last loss is {loss}; that of run.dgrr there is "
+        f"new.dgrr: steps 2 to 3 of run.dgrr again, as steps 0 to 1; the last loss is {loss}; in run.dgrr it is "
         f"{loss}\n"
     )
 
@@ -108,7 +108,7 @@ def test_with_something_changed(
         (["--set", "lr=1", "--optimizer", "m:f"], 1, "argument --optimizer: not allowed with argument --set"),
         (["--optimizer", "model_of_fork:nothing"], 1, "argument --optimizer: model_of_fork:nothing(): "),
         (["--optimizer", "model_of_fork:huge"], 4, "dgrr: new.dgrr: "),
-        (["-o", "run.dgrr"], 1, "argument --out: run.dgrr is there already"),
+        (["-o", "run.dgrr"], 1, "argument --out: run.dgrr already exists"),
         (["-o", "missing/new.dgrr"], 2, "trace: cannot create missing/new.dgrr.partial: No such file or directory"),
         (["--step", "4"], 1, "argument --step: run.dgrr has no step 4: it has steps 0 to 3"),
         (["--steps", "0"], 1, "argument --steps: expected 1 to "),
@@ -150,7 +150,7 @@ def test_an_unfinished_run_of_the_name_stays(capsys: pytest.CaptureFixture[str])
     Path("new.dgrr.partial").write_bytes(b"of another")
     assert main(FORK) == 1
     said = capsys.readouterr().err
-    assert "argument --out: new.dgrr.partial is there already, of a run that was not finished or still goes on" in said
+    assert "argument --out: new.dgrr.partial already exists: its run is unfinished, or still going on" in said
     assert "choose another name, or remove it" in said
     assert Path("new.dgrr.partial").read_bytes() == b"of another"
 
@@ -165,7 +165,7 @@ def test_a_rollback_beside_an_unfinished_run_of_the_name(capsys: pytest.CaptureF
     Path("new.dgrr.partial").write_bytes(Path("run.dgrr").read_bytes())
     assert main(["rollback", "run.dgrr", "--step", "2", "--out", "new.dgrr"]) == 1
     assert capsys.readouterr().err == (
-        "dgrr: argument --out: rollback: new.dgrr.partial exists; a rollback always writes a new file, name another\n"
+        "dgrr: argument --out: rollback: new.dgrr.partial exists; rollback writes only new files; choose another name\n"
     )
 
 

@@ -188,7 +188,7 @@ SPECS = {
     "nonsense:make it": "expected MODULE:",
     "nonsense:make()": "expected MODULE:",
     "non\0sense:make": "expected MODULE:",
-    "no_such_module:make": "there is no module 'no_such_module' in the current folder or among the installed ones",
+    "no_such_module:make": "there is no module 'no_such_module' in the current folder or among installed modules",
     "no_such_module.deep:make": "there is no module 'no_such_module' in",
     "good.missing:make": "there is no module 'good.missing' in",
     "nonsense.deep:make": "there is no module 'nonsense.deep' in",

@@ -62,7 +62,7 @@ def test_two_runs_and_rebuilt_steps(model: Any, capsys: pytest.CaptureFixture[st
     assert lines[1:] == [
         "  run.dgrr: ok, 3 steps",
         "  other.dgrr: ok, 3 steps",
-        "  other.dgrr: step 0 is the first that differs: it was told another lr: 0.5 -> 0.25",
+        "  other.dgrr: step 0 is the first that differs: it has another lr: 0.5 -> 0.25",
         "  steps rebuilt: 2, 0",
     ]
     assert '"gradient":"proven"' in Path("both.html").read_text()
@@ -85,7 +85,7 @@ def test_without_bokeh_one_line_says_what_to_install(
         (
             "report run.dgrr --rebuild 1",
             1,
-            "argument --rebuild: a trace holds no tape: it goes with --model, which computes",
+            "argument --rebuild: a trace holds no tape: it requires --model, which recomputes",
         ),
         (
             "report run.dgrr --model model_of_report:run --rebuild 3",

@@ -125,8 +125,8 @@ def noted(path: Path, losses: list[float], **options: Any) -> Running:
 def test_validations_and_notes(said: Said, tmp_path: Path) -> None:
     noted(tmp_path / "run.dgrr", [4.0, 1.0, 2.0, 3.0]).recorder.seal()
     _, out, _ = said("show", "run.dgrr")
-    assert "\nbest validation  loss 0.5 behind step 1\n" in out
-    assert "\nlast validation  loss 1.5, acc 0.75 behind step 3\n" in out
+    assert "\nbest validation  loss 0.5 after step 1\n" in out
+    assert "\nlast validation  loss 1.5, acc 0.75 after step 3\n" in out
     assert "notes            lr: 0.1\n                 data: digits\n                 layers: [64, 10]\n" in out
     assert re.search(r"^begun            2001-09-09 01:46:40 UTC on .+; dgrr .+, numpy .+, numba .+, python", out, re.M)
     run = json.loads(said("show", "run.dgrr", "--json")[1])["result"]["run"]
@@ -187,7 +187,7 @@ def test_several_runs_are_a_table(said: Said, tmp_path: Path) -> None:
     assert [run["best_validation_loss"] for run in runs] == [0.5, None]
     assert said("show", "one.dgrr", "none.dgrr")[0] == 2
     code, _, err = said("show", "-f", "one.dgrr", "bare.dgrr")
-    assert (code, err) == (1, "dgrr: argument --follow: one run is followed at a time\n")
+    assert (code, err) == (1, "dgrr: argument --follow: it follows one run at a time\n")
 
 
 def test_gradients_that_are_not_finite_come_first(said: Said, tmp_path: Path) -> None:

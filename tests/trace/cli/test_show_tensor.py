@@ -114,8 +114,8 @@ def test_without_a_step_the_last_value_that_is_recorded_is_shown(said: Said) -> 
         (
             {"record": "grads"},
             ("--what", "update", "--step", "1"),
-            "the update of 'w' at step 1 is not recorded (record mode 'grads'): it is made of the values before and "
-            'after the step, which Keep(..., record="full") keeps of every step',
+            "the update of 'w' at step 1 is not recorded (record mode 'grads'): it is the difference of the "
+            'values before and after the step, which Keep(..., record="full") records',
         ),
         (
             {"record": "digest"},
@@ -148,10 +148,10 @@ def test_what_is_not_recorded_is_not_made_up(said: Said, options: Any, arguments
         (("--tensor", "W"), "argument --tensor: run.dgrr has no tensor 'W': it has w, b, step; did you mean 'w'?"),
         (("--tensor", "w", "--step", "3"), "argument --step: run.dgrr has no step 3: it has steps 0 to 2"),
         (("--tensor", "w", "--step", "4", "--what", "value"), "run.dgrr has no step 4: it has steps 0 to 2"),
-        (("--tensor", "w", "--follow"), "argument --tensor: it is of one run, and not with --follow"),
-        (("run.dgrr", "--tensor", "w"), "argument --tensor: it is of one run, and not with --follow"),
-        (("--step", "0"), "argument --step: it goes with --tensor"),
-        (("--what", "grad"), "argument --what: it goes with --tensor"),
+        (("--tensor", "w", "--follow"), "argument --tensor: it takes one run, and no --follow"),
+        (("run.dgrr", "--tensor", "w"), "argument --tensor: it takes one run, and no --follow"),
+        (("--step", "0"), "argument --step: it requires --tensor"),
+        (("--what", "grad"), "argument --what: it requires --tensor"),
         (("--tensor", "w", "--what", "loss"), "argument --what: invalid choice: 'loss'"),
     ],
 )

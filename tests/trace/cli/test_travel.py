@@ -108,7 +108,7 @@ def test_the_weights_before_the_step(model: Any, capsys: pytest.CaptureFixture[s
         ),
         ([*AT, "--explain", "99"], "argument --explain: node: expected an id from 0 to 7, got 99"),
         ([*AT, "--micro-batch", "1"], "argument --micro-batch: expected 0 to 0, got 1: step 2 has 1 of them"),
-        ([*AT, "--save", "run.dgrr"], "argument --save: run.dgrr is there already"),
+        ([*AT, "--save", "run.dgrr"], "argument --save: run.dgrr already exists"),
         (["at", "run.dgrr", "--step", "3", *AT[4:]], "argument --step: run.dgrr has no step 3: it has steps 0 to 2"),
         ([*AT[:4]], "the following arguments are required: --model"),
         ([*AT, "--dot", "--table"], "argument --table: not allowed with argument --dot"),

@@ -103,7 +103,7 @@ def test_from_and_to(capsys: pytest.CaptureFixture[str], first: int, last: int, 
         (
             ["max(h) > 1"],
             1,
-            "dgrr: argument CONDITION: 'h' is nothing that run.dgrr records: it has step, loss, top, w, lr, "
+            "dgrr: argument CONDITION: run.dgrr records no 'h': it has step, loss, top, w, lr, "
             "momentum, dampening, nesterov, weight_decay; if it is a value of the tape, give the model: loss_fn and "
             "batches, or --model of the command; at character 5 of 'max(h) > 1'",
         ),
@@ -162,8 +162,8 @@ def test_an_edit_that_ends_the_run(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("more", "error"),
     [
-        (["--edit", "w = 1"], "argument --edit: it goes with --model, which trains on"),
-        (["--steps", "3", *MODEL], "argument --steps: it goes with --edit"),
+        (["--edit", "w = 1"], "argument --edit: it requires --model, which trains on"),
+        (["--steps", "3", *MODEL], "argument --steps: it requires --edit"),
         (["--edit", "w", *MODEL], "argument --edit: expected NAME = VALUE, such as 'h3 = h3 * 0.5', got 'w'"),
         (["--edit", "v = 1", *MODEL], "argument --edit: a step has no 'v': it has h, w, step"),
         (["--edit", "w = 1", "--steps", "0", *MODEL], "argument --steps: expected 1 to "),

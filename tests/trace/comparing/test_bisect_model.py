@@ -230,7 +230,7 @@ def test_other_batches(train: Train) -> None:
     found = bisect_with_model(path, loss_fn, [])
     assert (found.cause, found.step) == (Cause.DATA, 0)
     assert found.sentence.startswith(
-        "step 0 is the first that differs: there are no more batches; give those of the run"
+        "step 0 is the first that differs: there are no more batches; pass those of the run"
     )
 
 
@@ -250,13 +250,15 @@ def test_another_numerics_version_computes_nothing(train: Train, now: Now, monke
     found = bisect_with_model(path, loss_fn, batches())
     assert (found.verdict, found.cause, now.computed) == (Verdict.NUMERICS, Cause.NUMERICS, [])
     assert found.sentence.endswith(
-        "and 99 promise no equal bits: compare with a tolerance, or record anew; nothing was computed"
+        "and 99 promise no equal bits: compare with a tolerance, or record again; nothing was computed"
     )
 
 
 def test_batches_that_cannot_be_iterated_again(train: Train) -> None:
     path = train(steps=1)
-    expected = "^bisect_with_model: batches: expected what can be iterated again, such as a list, got a list_iterator$"
+    expected = (
+        "^bisect_with_model: batches: expected an iterable for several passes, such as a list, got a list_iterator$"
+    )
     with pytest.raises(ValueError, match=expected):
         bisect_with_model(path, loss_fn, iter(batches()))
     with pytest.raises(ValueError, match="expected classes of rules"):
@@ -265,7 +267,7 @@ def test_batches_that_cannot_be_iterated_again(train: Train) -> None:
 
 def test_a_trace_without_states(train: Train) -> None:
     path = train(record="bare", steps=5)
-    expected = r"^bisect_with_model: the trace holds no states to begin from: use diff_with_model\(…, params=…\)"
+    expected = r"^bisect_with_model: the trace holds no states to start from: use diff_with_model\(…, params=…\)"
     with pytest.raises(NotRecordedError, match=expected):
         bisect_with_model(path, loss_fn, batches())
 
@@ -280,7 +282,7 @@ def test_files_that_say_too_little(train: Train, tmp_path: Path) -> None:
     (tmp_path / "torn").write_bytes(path.read_bytes()[:-300])
     found = bisect_with_model(tmp_path / "torn", loss_fn, batches())
     assert found.same
-    assert found.notes[0].startswith("a is damaged behind step ")
+    assert found.notes[0].startswith("a is damaged after step ")
 
 
 def test_a_state_that_is_damaged_is_the_verdict(train: Train, tmp_path: Path) -> None:

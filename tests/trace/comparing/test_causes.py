@@ -102,8 +102,8 @@ def test_sentences(write: Write) -> None:
         "another batch": "it was given another batch",
         "other parts": "it was given another batch, of 2 parts, not 1",
         "loss": "from equal data and the equal state of step 4 it computes another loss",
-        "lr": "it was told another lr: 0.125 -> 0.25",
-        "clip_norm": "it was told another clip_norm: none -> 1.0",
+        "lr": "it has another lr: 0.125 -> 0.25",
+        "clip_norm": "it has another clip_norm: none -> 1.0",
         "param": "from equal gradients the rule makes another 'b' after the step",
     }
     for name, text in expected.items():
@@ -164,7 +164,7 @@ def test_another_start(write: Write) -> None:
     assert (found.cause, found.step, found.sentence) == (
         Cause.START,
         None,
-        "they start from other values: a tensor differs, first 'b' before step 0",
+        "they start from different values: a tensor differs, first 'b' before step 0",
     )
     assert found.settings == {"seed": (0, 7)}
     checked(found)
@@ -191,7 +191,7 @@ def test_another_model(write: Write) -> None:
         params["w"] = params.pop("w")
 
     found = compare(a, write("e", begin=turned))
-    assert found.sentence == "the models differ: they have the same tensors in another order"
+    assert found.sentence == "the models differ: they have the same tensors in a different order"
 
 
 def test_another_rule(write: Write) -> None:
@@ -282,7 +282,7 @@ def test_ops_that_one_trace_lacks_are_said_to_be_missing(write: Write, give_ops:
 def test_where_all_ops_agree_the_rest_of_the_step_differs(write: Write, give_ops: GiveOps) -> None:
     found = with_ops(write, give_ops, digests())
     assert (found.op, found.cause) == (None, Cause.GRADIENT)
-    assert any(note.startswith("every op agrees: what differs is made of their results") for note in found.notes)
+    assert any(note.startswith("every op agrees: what differs is computed from their results") for note in found.notes)
 
 
 def test_another_graph_is_another_model(write: Write, give_ops: GiveOps) -> None:
@@ -290,7 +290,7 @@ def test_another_graph_is_another_model(write: Write, give_ops: GiveOps) -> None
     found = with_ops(write, give_ops, digests("abcxy", nodes=nodes))
     assert (found.cause, found.sentence) == (
         Cause.MODEL,
-        "step 3 is the first that differs: it runs other ops; first relu in the place of tanh",
+        "step 3 is the first that differs: it runs other ops; first relu instead of tanh",
     )
     assert found.op is not None
     assert (found.op.what, found.op.node.op, found.op.was) == ("changed", "relu", GRAPH[3])
@@ -318,7 +318,7 @@ def test_a_draw_by_another_seed_is_another_start(write: Write, give_ops: GiveOps
     give_ops({a: {3: digests(nodes=drawn(1))}, b: {3: digests("abcxy", nodes=drawn(20))}})
     found = compare(a, b)
     assert (found.cause, found.settings) == (Cause.START, {"seed": (1, 20)})
-    assert found.sentence == "step 3 is the first that differs: it draws by another seed: 1 -> 20"
+    assert found.sentence == "step 3 is the first that differs: it draws with another seed: 1 -> 20"
     give_ops({a: {3: digests(nodes=drawn(1))}, b: {3: digests("abcxy", nodes=drawn(3))}})
     assert compare(a, b).cause is Cause.MODEL  # another seed than that of the run
 

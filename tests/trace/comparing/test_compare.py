@@ -169,7 +169,7 @@ def test_a_torn_tail_is_compared_as_far_as_it_goes(write: Write, tmp_path: Path)
     (tmp_path / "torn").write_bytes(whole.read_bytes()[:-900])
     found = compare(whole, tmp_path / "torn")
     assert found.cause is Cause.LENGTH
-    assert found.notes[0].startswith("b is damaged behind step ")
+    assert found.notes[0].startswith("b is damaged after step ")
 
 
 def test_an_unfinished_run(write: Write) -> None:

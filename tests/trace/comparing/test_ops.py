@@ -191,10 +191,10 @@ TAKEN = "  in its place a has tanh float32 (2,); it is taken by add float32 (2,)
 @pytest.mark.parametrize(
     ("node", "line", "short"),
     [
-        (TapeNode("relu", F, (2,), (1,)), "  in its place a has tanh float32 (2,)", "relu in the place of tanh"),
+        (TapeNode("relu", F, (2,), (1,)), "  in its place a has tanh float32 (2,)", "relu instead of tanh"),
         (TapeNode("tanh", F, (2,), (1,), "axis=1"), "  in its place a has tanh float32 (2,)", "tanh"),
-        (TapeNode("leaf", F, (2,)), TAKEN, "the float32 (2,) that add takes in the place of tanh"),
-        (TapeNode("leaf", F, (2,), name="v"), TAKEN, "'v' in the place of tanh"),
+        (TapeNode("leaf", F, (2,)), TAKEN, "the float32 (2,) that add takes instead of tanh"),
+        (TapeNode("leaf", F, (2,), name="v"), TAKEN, "'v' instead of tanh"),
         (TapeNode("tanh", F, (2,), (0,)), "  it takes other inputs in b than in a", "tanh"),
     ],
 )

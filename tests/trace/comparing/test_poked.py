@@ -32,7 +32,7 @@ def train(path: Path, **options: Any) -> Path:
     [
         (
             "every",
-            "'weight' was changed behind step 2, outside of its update; from there",
+            "'weight' was changed after step 2, outside of its update; from there",
         ),
         (None, "from equal data and the equal state of step 2 it computes another loss"),
     ],

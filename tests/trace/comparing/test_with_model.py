@@ -108,7 +108,7 @@ def test_other_batches(tmp_path: Path) -> None:
     found = diff_with_model(path, loss_fn, iter(batches()))
     assert (found.cause, found.step) == (Cause.DATA, 3)
     assert found.sentence.startswith(
-        "step 3 is the first that differs: there are no more batches; give those of the run"
+        "step 3 is the first that differs: there are no more batches; pass those of the run"
     )
 
 

@@ -56,7 +56,10 @@ def test_other_kernels_are_drift(right: Path, tmp_path: Path, no_onednn: None) -
     found = judged(right, tmp_path / "b.dgrr")
     assert (found.word, found.verdict.exit_code, found.step) == ("drift (environment)", Exit.DRIFT, 0)
     assert found.call is not None and found.call.change.value == "gives"
-    assert "drift: every op that is recorded is called and told as before; torch onednn: True -> False" in found.notes
+    assert (
+        "drift: every recorded op is called with the same arguments as before; torch onednn: True -> False"
+        in found.notes
+    )
     assert not found and compare(right, tmp_path / "b.dgrr").verdict.exit_code == Exit.DIVERGED
 
 
@@ -110,7 +113,7 @@ def test_a_kernel_that_changes_on_one_machine_is_no_drift(
 
 def test_a_schedule_that_changes_behind_drift(right: Path, tmp_path: Path, no_onednn: None) -> None:
     found = judged(right, tmp_path / "b.dgrr", warm=1)
-    assert found.sentence.startswith("step 1 is not the same code: told another lr: 0.009")
+    assert found.sentence.startswith("step 1 is not the same code: another lr: 0.009")
     assert "; before it, drift: step 0 is the first that differs" in found.sentence
 
 

@@ -114,26 +114,32 @@ def right(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 PLANTED: dict[str, tuple[dict[str, Any], str]] = {
-    "rope base": ({"rope": 10001.0}, "aten.pow.Scalar told 10000.0 -> 10001.0, blocks.0.attn {gpt}18"),
-    "attention scale": ({"scale": 0.36}, "aten.mul.Tensor told 0.3535533905932738 -> 0.36, blocks.0.attn {gpt}36"),
-    "mask": ({"diagonal": 1}, "aten.tril.default told diagonal nothing -> 1, blocks.0.attn {gpt}37"),
+    "rope base": ({"rope": 10001.0}, "aten.pow.Scalar called with 10000.0 -> 10001.0, blocks.0.attn {gpt}18"),
+    "attention scale": (
+        {"scale": 0.36},
+        "aten.mul.Tensor called with 0.3535533905932738 -> 0.36, blocks.0.attn {gpt}36",
+    ),
+    "mask": ({"diagonal": 1}, "aten.tril.default called with diagonal nothing -> 1, blocks.0.attn {gpt}37"),
     "layer norm eps": (
         {"eps": 2e-5},
-        "aten.native_layer_norm.default told eps 1e-05 -> 2e-05, blocks.0.ln_1 {gpt}65",
+        "aten.native_layer_norm.default called with eps 1e-05 -> 2e-05, blocks.0.ln_1 {gpt}65",
     ),
-    "learning rate": ({"lr": 1.1e-2}, "aten.mul_.Tensor told 0.999 -> 0.9989, in optimizer, {gpt}136"),
-    "betas": ({"betas": (0.9, 0.99)}, "aten.mul_.Tensor told 0.999 -> 0.99, in optimizer, {gpt}136"),
-    "weight decay": ({"decay": 0.11}, "aten.mul_.Tensor told 0.999 -> 0.9989, in optimizer, {gpt}136"),
-    "clip threshold": ({"clip": 0.09}, "aten.mul.Tensor told 0.1 -> 0.09, in clip, {gpt}135"),
-    "dropout p": ({"dropout": 0.2}, "aten.bernoulli_.float told p 0.9 -> 0.8, blocks.0.mlp.drop {gpt}52"),
-    "label shift": ({"shift": True}, "aten.slice.Tensor told start 1 -> 0, end 9223372036854775807 -> -1, {gpt}88"),
-    "loss reduction": ({"reduction": "sum"}, "aten.nll_loss_forward.default told reduction 1 -> 2, {gpt}90"),
-    "residual scale": ({"attn_residual": 0.99}, "aten.mul.Tensor told 1.0 -> 0.99, blocks.0 {gpt}65"),
-    "gelu": ({"gelu": "tanh"}, "aten.gelu.default told approximate nothing -> 'tanh', blocks.0.mlp.act {gpt}52"),
-    "embedding scale": ({"embedding": 4.0}, "aten.mul.Tensor told 1.0 -> 4.0, {gpt}84"),
+    "learning rate": ({"lr": 1.1e-2}, "aten.mul_.Tensor called with 0.999 -> 0.9989, in optimizer, {gpt}136"),
+    "betas": ({"betas": (0.9, 0.99)}, "aten.mul_.Tensor called with 0.999 -> 0.99, in optimizer, {gpt}136"),
+    "weight decay": ({"decay": 0.11}, "aten.mul_.Tensor called with 0.999 -> 0.9989, in optimizer, {gpt}136"),
+    "clip threshold": ({"clip": 0.09}, "aten.mul.Tensor called with 0.1 -> 0.09, in clip, {gpt}135"),
+    "dropout p": ({"dropout": 0.2}, "aten.bernoulli_.float called with p 0.9 -> 0.8, blocks.0.mlp.drop {gpt}52"),
+    "label shift": (
+        {"shift": True},
+        "aten.slice.Tensor called with start 1 -> 0, end 9223372036854775807 -> -1, {gpt}88",
+    ),
+    "loss reduction": ({"reduction": "sum"}, "aten.nll_loss_forward.default called with reduction 1 -> 2, {gpt}90"),
+    "residual scale": ({"attn_residual": 0.99}, "aten.mul.Tensor called with 1.0 -> 0.99, blocks.0 {gpt}65"),
+    "gelu": ({"gelu": "tanh"}, "aten.gelu.default called with approximate nothing -> 'tanh', blocks.0.mlp.act {gpt}52"),
+    "embedding scale": ({"embedding": 4.0}, "aten.mul.Tensor called with 1.0 -> 4.0, {gpt}84"),
     "fused optimizer": (
         {"fused": True},
-        "aten.zeros.default in the place of aten.lift_fresh.default, in optimizer, {gpt}136",
+        "aten.zeros.default instead of aten.lift_fresh.default, in optimizer, {gpt}136",
     ),
 }
 

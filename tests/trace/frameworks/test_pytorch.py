@@ -413,7 +413,7 @@ def test_what_is_kept_is_said_once(path: Path) -> None:
         with pytest.raises(DomainError) as caught:
             train(trace, sgd, record="grads")
         assert str(caught.value) == (
-            "record_torch: argument 'record': expected None beside a 'trace' that says itself what is kept, got 'grads'"
+            "record_torch: argument 'record': expected None with a 'trace' that says what it keeps, got 'grads'"
         )
     assert not list(path.parent.iterdir())
 

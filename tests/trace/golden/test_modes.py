@@ -42,9 +42,9 @@ def test_another_run_fails_with_the_file_and_the_commands(project: pytest.Pytest
     assert counted == "dgrr: 1 failed"
     text = str(result.stdout)
     assert "golden trace tests/golden/test_toy/test_fit.dgrr\ndiverged (rule): step 0 is the first that differs" in text
-    assert "\nstep 0: it was told another lr: 0.5 -> 0.25\ngolden trace " in text
+    assert "\nstep 0: it has another lr: 0.5 -> 0.25\ngolden trace " in text
     (failed,) = [told for told in result.outlines if told.startswith("FAILED ")]
-    assert failed.startswith("FAILED tests/test_toy.py::test_fit - Failed: step 0: it was told another lr: ")
+    assert failed.startswith("FAILED tests/test_toy.py::test_fit - Failed: step 0: it has another lr: ")
     (look,) = [told for told in result.outlines if told.startswith("to look at it: dgrr diff --proven ")]
     a, b = look.split()[-2:]
     assert (project.path / a).read_bytes() == golden(project).read_bytes()

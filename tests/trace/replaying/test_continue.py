@@ -148,7 +148,7 @@ def test_a_hyperparameter_alone(tmp_path: Path) -> None:
     text = str(caught.value)
     assert text.startswith("trace.continue_with: argument 'hyper': expected names among lr, beta1, ")
     assert ", lr#1, momentum#1" in text and text.endswith(", got 'rate'")
-    with pytest.raises(ValueError, match="argument 'hyper': it changes the rule of the run: give no other 'rule'"):
+    with pytest.raises(ValueError, match="argument 'hyper': it changes the run's own rule: pass no other 'rule'"):
         past.continue_with(Adam(0.1), hyper={"lr": 0.2}, steps=2)
 
 
@@ -163,7 +163,7 @@ def test_a_rule_that_is_not_known(tmp_path: Path) -> None:
         past.continue_with(steps=1)
     assert str(caught.value) == (
         "trace.continue_with: argument 'rule': a rule of the run is not known to this library ('adam@1', 'halving@1'): "
-        "give the rule to go on by"
+        "pass one to continue with"
     )
     known = at(tmp_path / "run", 4, loss_fn, batches(), rules=[type(halving())])
     assert len(known.continue_with(steps=1, mode="eager").losses) == 1

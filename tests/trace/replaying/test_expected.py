@@ -104,7 +104,7 @@ def test_a_run_of_another_beginning(tmp_path: Path) -> None:
     assert starts[0] != starts[1]
     assert validate(one, expect_start=str(starts[0]).upper()).ok
     for report in (validate(other, expect_start=starts[0]), replay(other, expect_start=starts[0])):
-        expected = f"start: expected {starts[0]}, the trace begins with {starts[1]}: it is of another beginning"
+        expected = f"start: expected {starts[0]}, the trace begins with {starts[1]}: it begins differently"
         assert (report.verdict, report.findings[0].text) == (Verdict.CHAIN, expected)
 
 
@@ -121,7 +121,7 @@ def test_version_1_has_steps_alone() -> None:
     texts = [f.text for f in validate(GOLDEN, steps=2, expect_start="0" * 32, expect_rules=["sgd@1"]).findings]
     assert texts == [
         "steps: expected 2, the trace has 1: it was cut, or goes on",
-        f"start: expected {'0' * 32}, the trace has none: it is of another beginning",
+        f"start: expected {'0' * 32}, the trace has none: it begins differently",
         "rules: expected sgd@1, the trace names none",
     ]
 

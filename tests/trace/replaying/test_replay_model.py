@@ -18,7 +18,7 @@ from ...keeping import recorder_of
 
 RecordRun = Callable[..., Path]
 
-ANEW = "give those of the run from its beginning, made anew where they can be iterated only once"
+ANEW = "pass those of the run from its beginning, freshly made if they can be iterated only once"
 
 
 def loss_fn(p: Any, batch: Any) -> Any:

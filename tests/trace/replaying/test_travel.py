@@ -39,7 +39,7 @@ STEPS = 7
 """Of two micro-batches: five batches are two steps and a rest that is left out, so four epochs."""
 
 MODES = ("digest", "grads", "full")
-ANEW = "give those of the run from its beginning, made anew where they can be iterated only once"
+ANEW = "pass those of the run from its beginning, freshly made if they can be iterated only once"
 
 
 def loss_fn(p: Any, batch: Any, ctx: Any) -> Any:
@@ -368,7 +368,7 @@ def test_another_numerics_version(runs: dict[str, Kept], monkeypatch: pytest.Mon
     monkeypatch.setattr(travel, "NUMERICS", NUMERICS + 1)
     error = refused(runs["full"].path, 1, loss_fn, BATCHES)
     expected = f"recorded under numerics version {NUMERICS}, this library has {NUMERICS + 1}"
-    assert str(error) == f"trace.at: numerics: step 1: {expected}: no step can be computed again"
+    assert str(error) == f"trace.at: numerics: step 1: {expected}: no step can be recomputed"
 
 
 def test_a_rule_of_ones_own(tmp_path: Path) -> None:
@@ -386,7 +386,7 @@ def test_a_rule_of_ones_own(tmp_path: Path) -> None:
     error = refused(path, 2, quick, batches)
     assert error.finding.verdict is Verdict.UNPROVEN
     assert str(error).startswith(
-        "trace.at: unproven: step 0: the rule 'plain@1' is not known to this library; hand its"
+        "trace.at: unproven: step 0: the rule 'plain@1' is not known to this library; pass its"
     )
 
 
@@ -398,7 +398,7 @@ def test_a_model_that_is_missing(runs: dict[str, Kept], given: Any, missing: str
     with pytest.raises(ValueError, match=missing) as caught:
         at(runs["full"].path, 0, *given)
     assert str(caught.value) == (
-        f"trace.at: argument '{missing}': a trace holds no tape, so the step is computed again: give the loss "
+        f"trace.at: argument '{missing}': a trace holds no tape, so the step is recomputed: pass the loss "
         "function of the run, and its batches from the beginning"
     )
 
@@ -408,7 +408,7 @@ def test_a_bare_trace(tmp_path: Path) -> None:
     with pytest.raises(NotRecordedError) as caught:
         at(kept.path, 0, loss_fn, BATCHES)
     assert str(caught.value) == (
-        "trace.at: a trace of record mode 'bare' holds no state to begin with; record the run with mode 'digest'"
+        "trace.at: a trace of record mode 'bare' holds no states to start from; record the run with mode 'digest'"
     )
 
 

@@ -105,7 +105,7 @@ def test_without_the_class_the_rule_is_named(trace: Path) -> None:
     report = replay(trace)
     assert (report.verdict, report.update) == (Verdict.UNPROVEN, "not proven")
     assert (
-        "the rule 'plain_rmsprop@1' is not known to this library; hand its class over: rules=[…], or --rule MODULE:NAME"
+        "the rule 'plain_rmsprop@1' is not known to this library; pass its class: rules=[…], or --rule MODULE:NAME"
         in str(report)
     )
     assert replay(trace, rules=[ops_rule("tiger@1")(lambda p, g, *, lr: p)]).verdict is Verdict.UNPROVEN

@@ -132,10 +132,10 @@ ERRORS = [
     ("", "condition: expected one such as 'loss > 10', got none"),
     ("  ", "condition: expected one such as 'loss > 10', got none"),
     ("loss >", "condition: invalid syntax; at character 7 of 'loss >'"),
-    ("0.weight > 3", 'invalid decimal literal; names with dots stand in quotes: "0.weight"; at character 2 of'),
+    ("0.weight > 3", 'invalid decimal literal; put names with dots in quotes: "0.weight"; at character 2 of'),
     (
         "fc.weight > 3",
-        "condition: names with dots stand in quotes: write \"fc.weight\"; at character 1 of 'fc.weight > 3'",
+        "condition: put names with dots in quotes: write \"fc.weight\"; at character 1 of 'fc.weight > 3'",
     ),
     ("loss > 1 and absmux(h) > 1", f"{FUNCTION}'absmux'; did you mean absmax?; at character 14 of"),
     ("é + foo(b) > 1", f"{FUNCTION}'foo'; at character 5 of"),

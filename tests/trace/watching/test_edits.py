@@ -71,7 +71,7 @@ def test_an_equals_sign_in_quotes_and_comparisons() -> None:
         ("h =", "edit: expected one such as 'h3 = h3 * 0.5', got none"),
         ("h * 2 = 1", "edit: expected a name, grad(…) or node(…) before the =, got 'h * 2'"),
         ("max(h) = 1", "edit: expected a name, grad(…) or node(…) before the =, got 'max(h)'"),
-        ("0.weight = 1", "edit: invalid decimal literal; names with dots stand in quotes"),
+        ("0.weight = 1", "edit: invalid decimal literal; put names with dots in quotes"),
         ('update("0.weight") = 1', "edit: an update follows from the gradient: set grad(…); at character 1 of"),
         ("h = isnan(h)", "edit: expected numbers, got what is true or false; at character 1 of 'isnan(h)'"),
         ("hh = 1", "edit: a step has no 'hh': it has "),

@@ -104,7 +104,7 @@ def test_what_a_step_has_not(run: Path, condition: str, error: str) -> None:
 def test_what_never_arrives_is_not_tried(run: Path) -> None:
     answer = when(run, "max(grad(unused)) > 1", loss_fn, [X])
     assert (answer.step, answer.untried) == (None, 3)
-    assert str(answer).splitlines()[1] == "  not tried  at 3 steps, which had nothing of a name in it"
+    assert str(answer).splitlines()[1] == "  not tried  at 3 steps, which lack a name in it"
 
 
 def test_of_batches_of_several_shapes(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def _parser(known: Iterable[Command]) -> Parser:
         allow_abbrev=False,
     )
     made.add_argument("--version", action="version", version=f"dgrr {__version__}", help="show the version and exit")
-    completes = "print what completes commands, options and files in a shell, and exit"
+    completes = "print a shell completion script and exit"
     made.add_argument(
         "--print-completion", action=_PrintCompletion, choices=("bash", "zsh", "fish"), metavar="SHELL", help=completes
     )
@@ -140,4 +140,4 @@ def _add(add_parser: Callable[..., Parser], command: Command) -> None:
     )
     made.set_defaults(command=command, parser=made, paths_of=paths_of)
     command.add_arguments(made)
-    made.add_argument("--json", action="store_true", help="answer with one JSON object on standard output")
+    made.add_argument("--json", action="store_true", help="print one JSON object to standard output")

@@ -47,7 +47,7 @@ class CallDifference(Plain):
 
     >>> one, other = CalledOp("aten.mul.Tensor", "other=1.0"), CalledOp("aten.mul.Tensor", "other=0.9", phase="clip")
     >>> CallDifference(CallChange.TOLD, 0, other, 1, one).short
-    'aten.mul.Tensor told 1.0 -> 0.9, in clip'
+    'aten.mul.Tensor called with 1.0 -> 0.9, in clip'
     """
 
     _keys: ClassVar = ("change", "index", "count", "call", "was")
@@ -66,18 +66,18 @@ class CallDifference(Plain):
     def _said(self) -> str:
         name, was = self.call.name, self.was
         if self.change is CallChange.TOLD and was is not None:
-            return f"{name} told {_told(was.options, self.call.options)}"
+            return f"{name} called with {_told(was.options, self.call.options)}"
         if self.change is CallChange.REPLACED and was is not None:
-            return f"{name} in the place of {was.name}"
+            return f"{name} instead of {was.name}"
         said = {
             CallChange.ADDED: f"{_full(self.call)}, which a does not call",
             CallChange.REMOVED: f"{_full(self.call)}, which b does not call",
             CallChange.OTHERWISE: f"{name} takes other values, which earlier ops made",
             CallChange.INPUT: f"{name} takes another input, which no op made",
             CallChange.DRAWS: f"{name} draws other numbers",
-            CallChange.RAISED: f"{name} raises an error in one run alone",
+            CallChange.RAISED: f"{name} raises an error in one run only",
         }
-        return said.get(self.change, f"{name} gives other bits of equal inputs")
+        return said.get(self.change, f"{name} gives other bits for equal inputs")
 
     def lines(self) -> list[str]:
         """For a screen."""
@@ -94,7 +94,7 @@ def first_call(a: Sequence[CalledOp], b: Sequence[CalledOp]) -> CallDifference |
     >>> a = [CalledOp("aten.pow.Scalar", "self=10000.0")]
     >>> found = first_call(a, [CalledOp("aten.pow.Scalar", "self=10001.0")])
     >>> found.change, found.short
-    (<CallChange.TOLD: 'told'>, 'aten.pow.Scalar told 10000.0 -> 10001.0')
+    (<CallChange.TOLD: 'told'>, 'aten.pow.Scalar called with 10000.0 -> 10001.0')
     """
     made = {digest for call in b for digest in (*call.inputs, *call.outputs) if call.phase == RECOMPUTE}
     if len({any(call.phase == RECOMPUTE for call in calls) for calls in (a, b)}) > 1:

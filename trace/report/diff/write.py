@@ -28,12 +28,11 @@ _LEGEND = (
 
 
 def write_diff(found: Comparison, out: FilePath) -> int:
-    """Write a page that shows where two runs part, op by op: one HTML file, which needs nothing else.
+    """Write a page that shows where two runs part, op by op: one self-contained HTML file.
 
-    It has both steps side by side, in order of execution, with the first difference and all that is computed from it;
-    the gradients in the order of the way back; both losses; the tensors and settings that differ. Ops are shown where
-    both runs have recorded those of the step: ``Keep(ops=...)``. A file of that name is replaced once the page is
-    whole.
+    It shows both steps side by side, in order of execution, with the first difference and everything computed from it;
+    the gradients in backward order; both losses; the tensors and settings that differ. It shows ops if both runs
+    recorded those of the step: ``Keep(ops=...)``. The page replaces a file of that name once it is complete.
 
     Args:
         found: what `compare`, `diff_with_model` or `bisect_with_model` found.

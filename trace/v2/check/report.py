@@ -73,7 +73,7 @@ class Report(Plain):
 
     @property
     def signable(self) -> bool:
-        """Whether the root is of SHA-256; others stop no forger."""
+        """Whether the root is a SHA-256 digest; others do not stop a forger."""
         return self.root is not None and len(self.root) == SHA256_DIGITS
 
     def __bool__(self) -> bool:

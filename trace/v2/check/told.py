@@ -1,4 +1,4 @@
-"""What a trace says and nothing in it proves: read by people, held against no digest of what was computed."""
+"""What a trace says without proof: for people to read, checked against no digest of what was computed."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ class OnlyTold:
 
     def notes(self) -> list[str]:
         """In a line, or two, for people."""
-        notes = [f"told, not proven: {', '.join(sorted(self._met))}"] if self._met else []
+        notes = [f"recorded, not proven: {', '.join(sorted(self._met))}"] if self._met else []
         if any(self._header.environment) and not self._environment:
             notes.append("the text of the environment is not there, only its digest")
         return notes

@@ -1,4 +1,4 @@
-"""The frames that tell more of a step than its STEP: digests of its ops, elements of tensors, numbers to be shown."""
+"""The frames that add to a STEP: digests of its ops, elements of tensors, metrics and validations."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

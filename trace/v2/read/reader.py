@@ -101,7 +101,7 @@ class StepView:
 
     @property
     def order(self) -> Order:
-        """How what the micro-batches gave was added: one after the other, or level by level in pairs."""
+        """How the gradients of micro-batches were added: one after the other, or in pairs, level by level."""
         return "tree" if StepFlag.TREE in self.record.flags else "chain"
 
     @property
@@ -166,7 +166,7 @@ class StepView:
         return self._load("after", TensorRole.BUFFER)
 
     def ops(self) -> OpDigests | None:
-        """The digests of everything the step computed; None where they are not recorded."""
+        """The digests of everything the step computed; None if not recorded."""
         return self._trace.ops(self.step)
 
     def calls(self) -> tuple[CalledOp, ...]:
@@ -174,11 +174,11 @@ class StepView:
         return self._trace.calls(self.step)
 
     def metrics(self) -> dict[str, float]:
-        """What the loss function gave to be shown, by name; empty where nothing is recorded of it."""
+        """The metrics that the loss function returned, by name; empty if none are recorded."""
         return self._trace.metrics(self.step)
 
     def validation(self) -> dict[str, float]:
-        """What was measured on other data behind the step, by name; empty where nothing is recorded of it."""
+        """What was measured on other data after the step, by name; empty if nothing is recorded."""
         return self._trace.validation(self.step)
 
     def shown(self) -> dict[str, Any]:
@@ -324,7 +324,7 @@ class TraceReader(Sequence[StepView]):
     def metrics(self, step: int) -> dict[str, float]:
         """What the loss function gave to be shown at a step, by name: the means over its micro-batches.
 
-        Empty where nothing is recorded of it. Metrics are told, not proven: they stand outside of the state chain.
+        Empty where nothing is recorded of it. Metrics are recorded, not proven: they stand outside of the state chain.
 
         Raises:
             IndexError: there is no such step.

@@ -1,4 +1,4 @@
-"""What a whole frame says, held against the declaration of its type."""
+"""What a whole frame says, checked against the declaration of its type."""
 
 from collections.abc import Callable
 from typing import Any

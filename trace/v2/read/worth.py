@@ -1,4 +1,4 @@
-"""Whether it pays to read STEPs by what checks many in one launch, which is compiled code."""
+"""Whether it pays to read STEPs with compiled code, which checks many in one launch."""
 
 import sys
 

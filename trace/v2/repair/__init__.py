@@ -1,1 +1,1 @@
-"""What is made of a trace: one of what is whole of a damaged one, one cut back, one run of two halves."""
+"""New traces from old ones: recovered from a damaged one, cut back, or joined from halves."""

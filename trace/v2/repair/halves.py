@@ -167,7 +167,7 @@ def require_joined(halves: Sequence[Half], handed_over: set[tuple[Half, Half]]) 
         joined.update(more)
     for half in others:
         if half not in joined and not half.is_stump_of(first):
-            text = "no step is in both, and none of one goes on behind the last of the other"
+            text = "no step is in both, and neither begins where the other ends"
             raise not_one_run(first, half, text)
 
 
@@ -177,6 +177,6 @@ def _meet(a: Half, b: Half, handed_over: set[tuple[Half, Half]]) -> bool:
 
 def not_one_run(a: Half, b: Half, text: str) -> InvalidTraceError:
     """The refusal of two files, with what to do."""
-    advice = "recover each to a file of its own, and see with dgrr diff where they part"
+    advice = "recover each to a separate file, and find where they part with dgrr diff"
     both = f"recover: {a.name} and {b.name} are not halves of one run"
     return InvalidTraceError(Verdict.DIVERGED, f"{both}: {text}; {advice}")

@@ -63,7 +63,7 @@ class RecoveredSource(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Recovery(Plain, Printed):
-    """What `recover` has made of a trace, or of the halves of one.
+    """What `recover` made of a trace, or of several files of one run.
 
     `path` and `found` are those of the first source; `parts` are the new files. `lost_steps` are ranges (first, last)
     that are known to have been there; `lost_frames` type → number of frames that held something and are in no new file
@@ -95,7 +95,7 @@ class Recovery(Plain, Printed):
 
     @property
     def lossy(self) -> bool:
-        """Whether anything that was recorded is missing; COMMIT, INDEX and SEAL are made anew."""
+        """Whether anything that was recorded is missing; COMMIT, INDEX and SEAL are written again."""
         return bool(self.lost_frames or self.lost_steps)
 
     @property
@@ -130,16 +130,16 @@ class Recovery(Plain, Printed):
 
 
 def recover(path: _Path | Sequence[_Path], out: _Path) -> Recovery:
-    """Write what is whole of a trace of version 2 to the new file `out`, sealed; the source is only read.
+    """Write the intact part of a trace of version 2 to the new file `out`, sealed; the source is only read.
 
-    Steps go on behind a lost COMMIT, INDEX, KEYFRAME or EVENT, for the state chain joins them. Where a STEP is lost,
-    the steps from the next KEYFRAME on become a trace of their own, ``out.1`` and so on, whose steps begin at 0. Each
-    names the source's file chain where it ends as its parent, and has an EVENT `recover` with the source's verdict and
-    the number of its first step there. A missing PATH is read from `PATH.partial`.
+    Steps continue after a lost COMMIT, INDEX, KEYFRAME or EVENT, because the state chain joins them. If a STEP is lost,
+    the steps from the next KEYFRAME on become a separate trace, ``out.1`` and so on, with steps from 0. Each names the
+    source's file chain where it ends as its parent, and has an EVENT `recover` with the source's verdict and the number
+    of its first step there. A missing PATH is read from `PATH.partial`.
 
-    Several paths are halves of one run: what one has lost, another may have. Steps that are in several are compared
-    by their links, and steps of one go on behind those of another where the state chain says that they do. What resumed
-    runs cut off, `PATH.torn`, `PATH.torn.1` and so on, may be among them.
+    Several paths are files of one run: what one has lost, another may have. Steps in several of them are compared by
+    their links, and steps of one follow those of another if the state chain says so. Pass also what resumed runs cut
+    off, `PATH.torn`, `PATH.torn.1` and so on.
 
     Raises:
         DomainError: one of the new files exists, finished or not; no path, or one twice.
@@ -173,7 +173,7 @@ def recover(path: _Path | Sequence[_Path], out: _Path) -> Recovery:
         salvage = Salvage(halves)
         require_joined(halves, salvage.handed_over)
         if not salvage.stretches:
-            text = "nothing can be recovered: no KEYFRAME is whole that steps follow"
+            text = "nothing can be recovered: no intact KEYFRAME is followed by steps"
             raise InvalidTraceError(found[0].verdict, text)
         taken = [salvage.taken_from(half) for half in halves]
         sources = tuple(map(RecoveredSource, names, found, taken))
@@ -213,7 +213,7 @@ def _numbered(out: _Path, number: int) -> str:
 def _require_free(target: str) -> None:
     for name in (target, target + PARTIAL_SUFFIX):
         if os.path.lexists(name):
-            raise DomainError(f"recover: {name} exists; a recovery only writes new files, name another")
+            raise DomainError(f"recover: {name} exists; recover writes only new files; choose another name")
 
 
 def _torn(name: str) -> Report:

@@ -32,7 +32,7 @@ def rollback_v2(path: str | os.PathLike[str], step: int, out: str | os.PathLike[
     out_name = os.fspath(out)
     for name, taken in ((out_name, os.path.exists), (out_name + PARTIAL_SUFFIX, os.path.isfile)):
         if taken(name):
-            raise DomainError(f"rollback: {name} exists; a rollback always writes a new file, name another")
+            raise DomainError(f"rollback: {name} exists; rollback writes only new files; choose another name")
     descriptor = open_regular(os.fspath(path))
     try:
         frames = FrameSource(Source(descriptor, Limits(), os.fspath(path)))

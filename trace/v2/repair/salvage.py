@@ -1,4 +1,4 @@
-"""What of a damaged trace is whole: its frames one by one, and the stretches of steps that they make.
+"""The intact part of a damaged trace: its frames one by one, and the stretches of steps that they form.
 
 A frame is believed by its head, front, chain digest and bodies. Steps belong together if the state chain joins them,
 whatever was lost between them. So a stretch goes on behind a lost COMMIT, INDEX, KEYFRAME or EVENT; behind a lost

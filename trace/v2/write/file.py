@@ -68,8 +68,8 @@ class PartialFile:
             file = cls(path, system.open_descriptor(partial, system.WRITE | exclusive))
         except FileExistsError:
             raise TraceWriteError(
-                f"trace: {partial} exists: a run was not finished or still goes on. Read it with "
-                f"open_trace('{path}'), resume it, remove it, choose another path, or pass overwrite=True to begin anew"
+                f"trace: {partial} exists: its run is unfinished, or still going on. Read it with "
+                f"open_trace('{path}'), resume it, remove it, choose another path, or start again with overwrite=True"
             ) from None
         except OSError as error:
             raise TraceWriteError(f"trace: cannot create {partial}: {error.strerror}") from error
@@ -372,4 +372,4 @@ def _lock(descriptor: int, partial: Path) -> None:
     except FileNotFoundError:
         same = False
     if not same:
-        raise TraceWriteError(f"trace: another process has just finished or replaced {partial}; look at it anew")
+        raise TraceWriteError(f"trace: another process has just finished or replaced {partial}; look at it again")

@@ -1,4 +1,4 @@
-"""Beginning the trace of a training run, and going on with one that was not finished."""
+"""Beginning the trace of a training run, and resuming an unfinished one."""
 
 import os
 import time
@@ -26,12 +26,12 @@ def open_recorder(keep: Keep | FilePath, run: Run) -> TraceRecorder:
     """Begin a trace: create `PATH.partial` with header, SCHEMA, KEYFRAME 0 and the environment.
 
     Args:
-        keep: what is kept of the run, and where.
+        keep: what to keep of the run, and where.
         run: what is trained, before its first step.
 
     Raises:
-        TraceWriteError: the path or its `.partial` exists (and is not to be overwritten), another writer is at work on
-            it, or the system refuses.
+        TraceWriteError: the path or its `.partial` exists (and is not to be overwritten), another writer is using it,
+            or the system refuses.
         DomainError: a name, shape or rule breaks a rule of the format.
     """
     keep = Keep.of(keep)
@@ -81,14 +81,14 @@ def resume_recorder(keep: Keep | FilePath, run: Run, *, steps: int) -> TraceReco
 
     A finished trace of `steps` steps stays as it is until the longer one is sealed and replaces it.
 
-    What stands behind them is kept as `PATH.torn`, or `PATH.torn.1` and so on, and cut off. The run computes those
-    steps again, and each is compared with what was recorded of it: at the first that differs a RepeatedStepWarning,
-    and an EVENT `differs`, name the step and the tensor. Everything is read and compared first; a refusal leaves the
-    file as it was. The file's own digest, salt and `state_every` are kept.
+    What follows them is kept as `PATH.torn`, or `PATH.torn.1` and so on, and cut off. The run computes those steps
+    again, and each is compared with its old record: at the first that differs, a RepeatedStepWarning and an EVENT
+    `differs` name the step and the tensor. Everything is read and compared first; a refusal leaves the file as it was.
+    The file's own digest, salt and `state_every` are kept.
 
     Args:
-        keep: as at the beginning; a budget of keyframes counts those that are there already too, and notes are written
-            once more, with the host and the time.
+        keep: as at the beginning; a budget of keyframes includes the existing ones, and notes are written again, with
+            the host and the time.
         run: as at the beginning, with its arrays as they are after so many steps.
         steps: how many steps the run had done when the checkpoint was saved.
 

@@ -209,9 +209,9 @@ class TraceRecorder:
             self._writer.told(VALUES, front, [raw(tensor.array) for tensor in kept])
 
     def validation(self, figures: Mapping[str, float]) -> None:
-        """Record what was measured on other data behind the last step, by name, such as `validation_loss`.
+        """Record what was measured on other data after the last step, by name, such as `validation_loss`.
 
-        Of a step whose validation is recorded already nothing is: a resumed run may measure once more.
+        A second validation of the same step is not recorded: a resumed run may measure once more.
 
         Raises:
             DomainError: no step is recorded, no figure, or one that no trace can hold.
@@ -226,7 +226,7 @@ class TraceRecorder:
     def commit(self) -> None:
         """Return once everything recorded so far is on the disk.
 
-        Called before a checkpoint is saved, it makes sure that the trace is never behind the checkpoint.
+        Call it before you save a checkpoint, so that the trace is never behind the checkpoint.
 
         Raises:
             TraceWriteError: the file cannot be written.
@@ -234,7 +234,7 @@ class TraceRecorder:
         self._writer.commit()
 
     def note(self, record: NotesRecord) -> None:
-        """Write what the user notes of the run, with the host and the time.
+        """Write the user's notes on the run, with the host and the time.
 
         Raises:
             DomainError: more than 128 KiB in all.

@@ -36,10 +36,10 @@ class RepeatedDifference(NamedTuple):
     def told(self, path: str) -> str:
         """The warning: what is known of it, and what to do."""
         return (
-            f"trace: {path}: step {self.step} is another one than before the run was resumed: {self.what} differs. The "
-            f"run goes on with the new step; the old one is kept in {self.file}. Batches, code, settings or machine "
-            "have changed since: see that the new step is what model and data make of it, by dgrr replay --model, or "
-            "find the change, undo it and resume again"
+            f"trace: {path}: step {self.step} differs from the one before the run was resumed: {self.what} differs. "
+            f"The run continues with the new step; the old one is kept in {self.file}. Batches, code, settings or "
+            "machine have changed since: check the new step with dgrr replay --model, or undo the change and resume "
+            "again"
         )
 
     @property

@@ -1,4 +1,4 @@
-"""Going on with an unfinished trace: what of `PATH.partial` is kept, and the writer behind it.
+"""Resuming an unfinished trace: what of `PATH.partial` is kept, and the writer behind it.
 
 Everything is read and compared before the file is touched, so a refusal leaves it as it was.
 """
@@ -69,8 +69,8 @@ class Unfinished:
         if self.walk.steps < steps:
             raise TraceWriteError(
                 f"trace: cannot resume {path} after {self.walk.steps} steps: it is finished, with {steps} steps, and "
-                f"none of them is cut off. Load a checkpoint of step {steps} to go on; to train on from step "
-                f"{self.walk.steps}, take dgrr fork, or a trace of another name"
+                f"none of them is cut off. Load a checkpoint of step {steps} to continue; to train on from step "
+                f"{self.walk.steps}, use dgrr fork, or a trace of another name"
             )
 
     def require(self, mode: RecordMode, numerics: int, seed: int) -> None:
@@ -109,7 +109,7 @@ class Unfinished:
                 raise DomainError(
                     f"resume: '{spec.name}' is not what the trace says it was after {self.walk.steps} steps: expected "
                     f"the digest {recorded.hex()}, got {digest.hex()}; load the checkpoint of that step of this run, "
-                    f"or record what is another run under another name"
+                    f"or record another run under another name"
                 )
 
     def go_on(self, commit_every: int | None, note: str) -> TraceWriter:
@@ -223,11 +223,11 @@ def _beginning_and_end(kept: Walk) -> tuple[int, int]:
 def _shortage(prefix: _Prefix) -> str:
     """Why there are not enough steps, and what to do."""
     if prefix.steps < 0:
-        return f"its beginning cannot be read ({prefix.damage}); begin anew with overwrite=True"
+        return f"its beginning cannot be read ({prefix.damage}); start again with overwrite=True"
     then = f", then {prefix.damage}" if prefix.damage else ""
     return (
         f"it holds {prefix.steps} whole steps{then}. Resume from a checkpoint at or before step {prefix.steps}, "
-        f"or begin anew with overwrite=True"
+        f"or start again with overwrite=True"
     )
 
 

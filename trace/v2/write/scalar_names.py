@@ -1,4 +1,4 @@
-"""Where the scalars of a STEP come from: what a recorder is told of a step, by name."""
+"""Where the scalars of a STEP come from: what a recorder gets of a step, by name."""
 
 from collections.abc import Sequence
 from math import nan

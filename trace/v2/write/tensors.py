@@ -1,4 +1,4 @@
-"""The tensors of a run as a recorder meets them: held against the schema, made canonical, digested."""
+"""The tensors of a run as a recorder gets them: checked against the schema, made canonical, digested."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

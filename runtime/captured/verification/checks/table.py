@@ -1,4 +1,4 @@
-"""The bound table says what the program says: every row, derived anew from the program and the arrays themselves."""
+"""The bound table agrees with the program: every row, derived again from the program and the arrays themselves."""
 
 from ctypes import c_int64
 

@@ -1,4 +1,4 @@
-"""The executed trace: each op runs by itself where the step runs, and is held against eager execution here."""
+"""The executed trace: each op runs by itself where the step runs, and is compared with eager execution here."""
 
 from collections.abc import Sequence
 

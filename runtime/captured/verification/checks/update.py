@@ -1,4 +1,4 @@
-"""The update: what a replay makes of parameters and state is what the rule makes of the consumed gradients."""
+"""The update: a replay updates parameters and state as the rule does, from the consumed gradients."""
 
 from .....base.arrays import Arrays
 from ..bits import copied, difference, require_same

@@ -64,7 +64,7 @@ def _looped(after: After, state: Memory, given: Rows, axis: int, reverse: bool) 
 
 
 def _first(x: AnyVar, axis: int) -> AnyVar:
-    """``x`` with an axis in the place of the first, and the first in its place."""
+    """``x`` with an axis exchanged with the first."""
     made: AnyVar = x if axis == 0 else ops.swapaxes(x, 0, axis)
     return made
 
@@ -293,7 +293,7 @@ class LSTM(Gated, kinds={"proj_size": SMALLER}):
 
     Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers, Schmidhuber and Cummins (2000);
         torch.nn.LSTM, whose names, layouts and defaults these are.
-    Shapes: as of `RNN`, h with ``proj_size`` in the place of ``hidden_size``
+    Shapes: as of `RNN`, h with ``proj_size`` instead of ``hidden_size``
     Raises:
         DomainError: when called, dropout needs a context and none is given, or ``state`` is no pair.
 

@@ -45,7 +45,7 @@ def test_glu_along_any_axis(run: Any) -> None:
          r"^GLU: argument 'x': expected an even size on axis 1, got shape \(2, 3\)$"),
         (lambda run: run(nn.PReLU(3), {"weight": np.ones(3)}, np.ones((3, 2))),
          r"^PReLU\(num_parameters=3, start=0.25\): argument 'x': expected shape \(N, 3, \*S\), got \(3, 2\); "
-         r"one sample gets an axis for the batch by x\[None\]$"),
+         r"add a batch axis to one sample with x\[None\]$"),
         (lambda run: run(PAIRS, PAIRS.init(0, np.float64), np.ones((5, 2)), other=np.ones((4, 3))),
          r"^Bilinear\(.*\): argument 'other': expected shape \(5, 3\), got \(4, 3\)$"),
         (lambda run: run(PAIRS, PAIRS.init(0, np.float64), np.ones((5, 3)), other=np.ones((5, 3))),

@@ -96,8 +96,7 @@ def test_a_wrong_number_of_channels_is_refused(run: Any, layer: Any, shape: tupl
 @pytest.mark.parametrize("shape", [(4, 5, 7), (4,)])
 def test_one_sample_without_a_batch_is_told_how(run: Any, layer: Any, shape: tuple[int, ...]) -> None:
     assert refused(run, layer, shape) == (
-        f"{layer!r}: argument 'x': expected shape (N, 4, *S), got {shape}; "
-        "one sample gets an axis for the batch by x[None]"
+        f"{layer!r}: argument 'x': expected shape (N, 4, *S), got {shape}; add a batch axis to one sample with x[None]"
     )
 
 

@@ -57,7 +57,7 @@ def test_code_is_compiled_where_no_folder_can_be_written(folder: Path, monkeypat
     (folder / "file").write_text("")
     monkeypatch.setenv("DGRR_CACHE_DIR", str(folder / "file"))
     kernel_cache.warn_of_no_folder.cache_clear()
-    with pytest.warns(RuntimeWarning, match="kernels are compiled anew in every process"):
+    with pytest.warns(RuntimeWarning, match="kernels are compiled again in every process"):
         assert b".visible .entry f" in compiled()
     kernel_cache.warn_of_no_folder.cache_clear()
 

@@ -41,15 +41,15 @@ def test_nothing_is_said_where_all_is_held(run: Callable[..., Path]) -> None:
 def test_metrics(run: Callable[..., Path]) -> None:
     report = validate(run(shown_loss))
     assert report.ok
-    assert report.notes == ["told, not proven: metrics"]
-    assert "\n  told, not proven: metrics" in str(report)
+    assert report.notes == ["recorded, not proven: metrics"]
+    assert "\n  recorded, not proven: metrics" in str(report)
 
 
 def test_the_parent_of_a_run(run: Callable[..., Path], tmp_path: Path) -> None:
     at(run(), 2, plain_loss, BATCHES).continue_with(SGD(0.2), steps=2, trace=tmp_path / "child")
     report = replay(tmp_path / "child", loss_fn=plain_loss, batches=[*BATCHES[2:], *BATCHES[:2]])
     assert report.ok
-    assert "told, not proven: parent root" in report.notes
+    assert "recorded, not proven: parent root" in report.notes
 
 
 def test_an_environment_of_which_the_text_is_gone(run: Callable[..., Path]) -> None:

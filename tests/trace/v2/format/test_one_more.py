@@ -80,7 +80,7 @@ def given(*steps: int) -> list[Any]:
 def test_it_is_read_shown_and_told(tmp_path: Path) -> None:
     path = recorded(tmp_path / "t")
     assert validate(path).ok
-    assert "told, not proven: marks, metrics" in str(validate(path))
+    assert "recorded, not proven: marks, metrics" in str(validate(path))
     assert marks(path) == given(*range(6))
     with open_trace(path) as trace:
         assert trace[3].shown() == {"marks": given(3)[0], "metrics": {"a": 1.0}}

@@ -64,7 +64,7 @@ def recorded(path: Path, **options: Any) -> Path:
 
 def test_the_last_step_has_them(tmp_path: Path) -> None:
     path = recorded(tmp_path / "t", sketches=True)
-    assert "told, not proven: sketches" in str(validate(path))
+    assert "recorded, not proven: sketches" in str(validate(path))
     with open_trace(path) as trace:
         assert trace.sketch("w", step=2) == sketch(W + 2)
         assert trace.sketch("w", step=-1, what="after") == sketch(W - 3)

@@ -97,7 +97,7 @@ def test_halves_that_only_adjoin(record_run: RecordRun, tmp_path: Path) -> None:
     assert found.in_several == 0
     assert [source.taken for source in found.sources] == [((0, 2),), ((3, 5),)]
     with pytest.raises(
-        InvalidTraceError, match="no step is in both, and none of one goes on behind the last"
+        InvalidTraceError, match="no step is in both, and neither begins where the other ends"
     ) as raised:
         joined(tmp_path, data[: steps[2][0]], damaged(data, *steps[:3]))
     assert raised.value.verdict is Verdict.DIVERGED
@@ -180,8 +180,8 @@ def test_files_of_two_runs(record_run: RecordRun, tmp_path: Path, options: dict[
         joined(tmp_path, a, b)
     one, two = tmp_path / "half0", tmp_path / "half1"
     assert raised.value.text == (
-        f"recover: {one} and {two} are not halves of one run: {text}; recover each to a file of its own, and see with "
-        "dgrr diff where they part"
+        f"recover: {one} and {two} are not halves of one run: {text}; recover each to a separate file, "
+        "and find where they part with dgrr diff"
     )
     assert raised.value.verdict is Verdict.DIVERGED
     assert not list(tmp_path.glob("new*"))
@@ -232,7 +232,9 @@ def test_what_a_killed_run_left_and_what_the_resumed_one_wrote(tmp_path: Path) -
     with_tail = recover([run, torn], tmp_path / "new")  # the tail held STEP 3 and a part of STEP 4, which are there
     assert (with_tail.lost_frames, with_tail.in_several) == ({}, 1)
     assert "run.dgrr.torn: torn-tail; from it: no steps" in str(with_tail)
-    with pytest.raises(InvalidTraceError, match="torn-tail: nothing can be recovered: no KEYFRAME is whole that steps"):
+    with pytest.raises(
+        InvalidTraceError, match="torn-tail: nothing can be recovered: no intact KEYFRAME is followed by steps"
+    ):
         recover(torn, tmp_path / "other")
 
 

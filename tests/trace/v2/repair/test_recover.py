@@ -362,7 +362,7 @@ def test_an_unfinished_trace(record_run: RecordRun, tmp_path: Path) -> None:
     assert partial.read_bytes() == before
     assert not (tmp_path / "run.dgrr").exists()
     assert replay(tmp_path / "new").ok
-    with pytest.raises(ValueError, match=r"run.dgrr.partial exists; a recovery only writes new files"):
+    with pytest.raises(ValueError, match=r"run.dgrr.partial exists; recover writes only new files"):
         recover(partial, tmp_path / "run.dgrr")
     assert partial.read_bytes() == before
 
@@ -371,7 +371,7 @@ def test_refusals(record_run: RecordRun, tmp_path: Path) -> None:
     path = record_run(keyframe_every=2)
     data = path.read_bytes()
     for there in (path, tmp_path, Path("/dev/null")):
-        with pytest.raises(ValueError, match="exists; a recovery only writes new files, name another"):
+        with pytest.raises(ValueError, match="exists; recover writes only new files; choose another name"):
             recover(path, there)
     with pytest.raises(TraceFileError, match="No such file"):
         recover(tmp_path / "missing", tmp_path / "new")

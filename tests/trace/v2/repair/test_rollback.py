@@ -37,7 +37,7 @@ def test_rollback_refuses(record_run: RecordRun, tmp_path: Path) -> None:
     path = record_run()
     with pytest.raises(ValueError, match="step: expected 0 to 6, got 7"):
         rollback_v2(path, 7, tmp_path / "child")
-    with pytest.raises(ValueError, match="always writes a new file"):
+    with pytest.raises(ValueError, match="writes only new files"):
         rollback_v2(path, 2, path)
     (tmp_path / "torn").write_bytes(path.read_bytes()[:-50])
     with pytest.raises(InvalidTraceError):

@@ -76,7 +76,7 @@ def test_what_is_no_torn_beginning_stays(tmp_path: Path) -> None:
     for data in (b"my notes", b"\0" * 300, bytes(committed), bytes(behind_schema)):
         partial.write_bytes(data)
         assert validate(partial).verdict is Verdict.CORRUPT
-        with pytest.raises(TraceWriteError, match=r"t\.partial exists: a run was not finished or still goes on"):
+        with pytest.raises(TraceWriteError, match=r"t\.partial exists: its run is unfinished, or still going on"):
             begin(tmp_path / "t")
         assert partial.read_bytes() == data
 
@@ -127,7 +127,7 @@ def test_a_file_whose_writer_lives_is_left_alone(unnamed: Path) -> None:
         fcntl.flock(writer, fcntl.LOCK_EX)
         with pytest.warns(UnsealedTraceWarning, match="reading the unfinished"), open_trace(unnamed) as trace:
             assert trace.sealed
-        with pytest.raises(TraceWriteError, match="exists: a run was not finished or still goes on"):
+        with pytest.raises(TraceWriteError, match="exists: its run is unfinished, or still going on"):
             begin(unnamed)
     assert not unnamed.exists()
 

@@ -45,7 +45,7 @@ def told(trace: Trace) -> list[tuple[CalledOp, ...]]:
 def test_they_are_read(tmp_path: Path) -> None:
     path = recorded(tmp_path / "t")
     report = validate(path)
-    assert report.ok and "told, not proven: calls of ops" in str(report)
+    assert report.ok and "recorded, not proven: calls of ops" in str(report)
     with open_trace(path) as trace:
         assert told(trace) == [calls(k) for k in range(4)]
         assert trace.calls(4) == () and trace.calls(-1) == calls(3)

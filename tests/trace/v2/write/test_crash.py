@@ -240,7 +240,7 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
             begin(tmp_path / "t", overwrite=overwrite)
     go_on(recorder)
     recorder.commit()
-    with pytest.raises(TraceWriteError, match=r"t\.partial exists: a run was not finished or still goes on"):
+    with pytest.raises(TraceWriteError, match=r"t\.partial exists: its run is unfinished, or still going on"):
         begin(tmp_path / "t")
     recorder.close()
     with pytest.raises(TraceWriteError, match="overwrite=True"):

@@ -113,10 +113,9 @@ def test_the_first_difference_is_named(
     with pytest.warns(RepeatedStepWarning) as caught:
         fit(run, **changes)
     assert [str(warning.message) for warning in caught] == [
-        f"trace: {run}: step {step} is another one than before the run was resumed: {what} differs. The run goes on "
-        f"with the new step; the old one is kept in {run}.torn. Batches, code, settings or machine have changed "
-        "since: see that the new step is what model and data make of it, by dgrr replay --model, or find the "
-        "change, undo it and resume again"
+        f"trace: {run}: step {step} differs from the one before the run was resumed: {what} differs. The run "
+        f"continues with the new step; the old one is kept in {run}.torn. Batches, code, settings or machine have "
+        "changed since: check the new step with dgrr replay --model, or undo the change and resume again"
     ]
     assert notes(run, "differs") == [(step + 1, {"step": step, "tensor": tensor, "what": what})]
     assert replay(run).ok
@@ -154,7 +153,9 @@ def test_what_the_rule_was_told_and_what_it_has_made(run: Path) -> None:
         run.unlink()
         Path(f"{run}.torn").unlink()
         Path(f"{run}.partial").write_bytes(killed)
-        with pytest.warns(RepeatedStepWarning, match=f"step 4 is another one than before the run was resumed: {what} "):
+        with pytest.warns(
+            RepeatedStepWarning, match=f"step 4 differs from the one before the run was resumed: {what} "
+        ):
             repeat_step_4(run, **changes)
         assert notes(run, "differs") == [(5, {"step": 4, "tensor": tensor, "what": what})]
 
@@ -213,7 +214,7 @@ def test_a_tail_that_was_removed_since(run: Path) -> None:
                 tail.unlink(missing_ok=True)
                 yield batch
 
-    with pytest.warns(RepeatedStepWarning, match="step 5 is another one than .*: something differs"):
+    with pytest.warns(RepeatedStepWarning, match="step 5 differs from the one .*: something differs"):
         fit(run, Removes(OTHER))
 
 

@@ -83,7 +83,7 @@ def flip(path: Path, offset: int) -> None:
 
 
 def test_more_steps_than_there_are(path: Path) -> None:
-    advice = "Resume from a checkpoint at or before step {}, or begin anew with overwrite=True"
+    advice = "Resume from a checkpoint at or before step {}, or start again with overwrite=True"
     text = f"trace: cannot resume {path}.partial after {{}} steps: it holds {{}} whole steps{{}}. {advice}"
     refused(path, TraceWriteError, text.format(7, 6, "", 6), 7)
     last = frame_offsets(path, 3)[-1]
@@ -99,7 +99,7 @@ def test_damage_before_the_step(path: Path) -> None:
     text = (
         f"trace: cannot resume {path}.partial after 5 steps: it holds 2 whole steps, then corrupt: the CRC of a front "
         f"is wrong, and data that was committed at byte {commit} stands behind it (at byte {step}). Resume from a "
-        f"checkpoint at or before step 2, or begin anew with overwrite=True"
+        f"checkpoint at or before step 2, or start again with overwrite=True"
     )
     refused(path, TraceWriteError, text, 5)
     with resume(path, 2) as recorder:  # as the text says
@@ -138,7 +138,7 @@ def test_a_body_that_is_not_what_its_digest_says_is_no_step(path: Path, type: in
 )
 def test_a_beginning_that_cannot_be_read(path: Path, start: bytes, length: int, damage: str) -> None:
     partial(path).write_bytes(start + partial(path).read_bytes()[len(start) : length])
-    text = f"its beginning cannot be read ({damage}); begin anew with overwrite=True"
+    text = f"its beginning cannot be read ({damage}); start again with overwrite=True"
     refused(path, TraceWriteError, f"trace: cannot resume {path}.partial after 0 steps: {text}", 0)
 
 
@@ -223,7 +223,7 @@ def test_no_step_of_a_finished_trace_is_cut_off(tmp_path: Path) -> None:
         resume(tmp_path / "t", 1, params=params_after(1))
     assert str(caught.value) == (
         f"trace: cannot resume {tmp_path}/t after 1 steps: it is finished, with {STEPS} steps, and none of them is cut "
-        f"off. Load a checkpoint of step {STEPS} to go on; to train on from step 1, take dgrr fork, or a trace of "
+        f"off. Load a checkpoint of step {STEPS} to continue; to train on from step 1, use dgrr fork, or a trace of "
         "another name"
     )
     assert [(f.name, f.read_bytes()) for f in tmp_path.iterdir()] == [("t", before)]

@@ -69,7 +69,7 @@ ALL = ([(0, CONFIG)], {k: figures(k) for k in (1, 3, 5)})
 def test_they_are_read(tmp_path: Path) -> None:
     path = recorded(tmp_path / "t")
     assert validate(path).ok
-    assert "told, not proven: notes, validation" in str(validate(path))
+    assert "recorded, not proven: notes, validation" in str(validate(path))
     with open_trace(path) as trace:
         assert (told(trace), trace.notes) == (ALL, CONFIG)
         ((steps, noted),) = trace.noted()

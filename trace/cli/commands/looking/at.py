@@ -1,4 +1,4 @@
-"""``dgrr at``: the tape of a past step, as a table, as the way of one node to the loss, or as a graph."""
+"""``dgrr at``: the tape of a past step, as a table, as the path from a node to the loss, or as a graph."""
 
 import argparse
 import os
@@ -14,39 +14,39 @@ if TYPE_CHECKING:
     from ....replaying.travel import PastStep
 
 HELP = """
-Go back to a step: every value and gradient of it, rebuilt to the bit.
+Rebuild a step, with every value and gradient, to the bit.
 
 examples:
   dgrr at run.dgrr --step 100 --model train:run                      a table of all nodes
   dgrr at run.dgrr --step 100 --model train:run --explain 0.weight   from a weight to the loss
-  dgrr at run.dgrr --step 100 --model train:run --save before.safetensors   the weights before it
+  dgrr at run.dgrr --step 100 --model train:run --save before.safetensors   save the weights before it
 """
 
 
 def add_arguments(parser: Parser) -> None:
     parser.trace()
-    parser.step("the step to go back to, from 0", required=True)
+    parser.step("step to rebuild, from 0", required=True)
     parser.model(required=True)
     parser.rules()
     parser.mode()
     views = parser.add_mutually_exclusive_group()
-    views.add_argument("--table", action="store_true", help="show every node, its value and its gradient; the default")
-    explain = "show the way from one node, by its name or number, to the loss"
+    views.add_argument("--table", action="store_true", help="show every node, its value and its gradient (the default)")
+    explain = "show the path from a node, given by name or number, to the loss"
     views.add_argument("--explain", metavar="NAME", help=explain)
-    views.add_argument("--dot", action="store_true", help="show the graph in the DOT language")
-    which = f"which of the micro-batches of the step, from 0; {DEFAULT}"
+    views.add_argument("--dot", action="store_true", help="print the graph in the DOT language")
+    which = f"micro-batch of the step, from 0; {DEFAULT}"
     parser.number("--micro-batch", 0, UINT32, "I", which, default=0)
-    save = "write the weights before step K, and the model's state, to this new safetensors file"
+    save = "write the weights before step K, with the model's state, to this new safetensors file"
     parser.add_argument("--save", type=path, metavar="PATH", help=save)
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Rebuild a step, save the weights before it where that is asked, and show it."""
+    """Rebuild a step, save the weights before it if asked, and show it."""
     require_answer(args, args.path)
     from ...v2 import rebuilt
 
     if args.save is not None and os.path.lexists(args.save):
-        raise UsageError(f"argument --save: {args.save} is there already")
+        raise UsageError(f"argument --save: {args.save} already exists")
     past = rebuilt(args)
     place: int = args.micro_batch
     if place >= len(past.passes):

@@ -7,7 +7,7 @@ from ...arguments import Parser
 from ...formats import format_of
 
 HELP = """
-Show everything that is recorded of a trace or a step.
+Show everything recorded about a trace or a step.
 
 examples:
   dgrr inspect run.dgrr             seed, optimizer, tensors, events
@@ -16,7 +16,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.trace_or_option("a step to show, from 0; without one the trace as a whole is shown (version 2)")
+    parser.trace_or_option("step to show, from 0; default: the whole trace (version 2)")
 
 
 def run(args: argparse.Namespace) -> Answer:

@@ -6,17 +6,17 @@ from ...answer import Answer, Fact, done
 from ...arguments import DEFAULT, Parser, path
 
 HELP = """
-List the traces of a folder.
+List the traces in a folder.
 
 examples:
-  dgrr ls                  those of the current folder
-  dgrr ls -r experiments   those of the folders below it, too
+  dgrr ls                  the current folder
+  dgrr ls -r experiments   with all folders below it
 """
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("path", type=path, nargs="?", default=".", metavar="FOLDER", help=DEFAULT)
-    parser.add_argument("-r", "--recursive", action="store_true", help="of the folders below it, too")
+    parser.add_argument("path", type=path, nargs="?", default=".", metavar="FOLDER", help=f"folder to list; {DEFAULT}")
+    parser.add_argument("-r", "--recursive", action="store_true", help="also list the folders below it")
 
 
 def run(args: argparse.Namespace) -> Answer:

@@ -20,28 +20,28 @@ if TYPE_CHECKING:
     from ....report.write import Written
 
 HELP = """
-Write a page that shows a run, or several over each other: one HTML file for a browser.
+Write an HTML page that shows one run, or compares several.
 
-Modules are those of the current folder and the installed ones.
+MODULE is in the current folder, or installed.
 
 examples:
-  dgrr report run.dgrr                          report.html
-  dgrr report old.dgrr new.dgrr -o both.html    both, and where they part
-  dgrr report run.dgrr --model train:run        every gradient proven, three steps rebuilt node by node
-  dgrr report run.dgrr --watch                  while the run goes on
+  dgrr report run.dgrr                          write report.html
+  dgrr report old.dgrr new.dgrr -o both.html    show both, and where they part
+  dgrr report run.dgrr --model train:run        prove every gradient, rebuild three steps node by node
+  dgrr report run.dgrr --watch                  update the page while the run goes on
 """
 
 
 def add_arguments(parser: Parser) -> None:
-    traces = "the traces; the first is the one that others are held against, and that --model is of"
+    traces = "traces to show; the others are compared with the first, to which --model belongs"
     parser.add_argument("paths", type=path, nargs="+", metavar="TRACE", help=traces)
-    parser.new_file(f"the page, which replaces one of that name; {DEFAULT}", "PAGE", default="report.html")
-    parser.model("prove every gradient, and rebuild whole steps: what returns (loss_fn, batches) when it is called")
-    rebuild = "a step to rebuild; may be given several times; default: the first, the last, the greatest gradient's"
+    parser.new_file(f"page to write, replacing a file of that name; {DEFAULT}", "PAGE", default="report.html")
+    parser.model("prove every gradient and rebuild whole steps with this function, which returns (loss_fn, batches)")
+    rebuild = "step to rebuild; can be given several times; default: the first, the last, the largest gradient's"
     parser.number("--rebuild", 0, UINT64, "K", rebuild, action="append", default=[])
     parser.rules()
     parser.mode()
-    watch = "write the page again every so many seconds while a run goes on, 10 if not said; proofs come with its end"
+    watch = "rewrite the page every SECONDS while a run goes on, default 10; proofs come when it ends"
     parser.number("--watch", 1, 86400, "SECONDS", watch, nargs="?", const=10)
 
 
@@ -53,9 +53,7 @@ def run(args: argparse.Namespace) -> Answer:
         if os.path.exists(given) and version_of(given) == 1:
             raise UsageError(f"argument TRACE: {lacking('report', given)}")
     if args.rebuild and args.model is None:
-        raise UsageError(
-            "argument --rebuild: a trace holds no tape: it goes with --model, which computes the step again"
-        )
+        raise UsageError("argument --rebuild: a trace holds no tape: it requires --model, which recomputes the step")
     rules = load_rules(args.rule)
     make_run = None if args.model is None else partial(load_run, args.model)
     options: dict[str, Any] = {"make_run": make_run, "rules": rules, "rebuild": args.rebuild or None}

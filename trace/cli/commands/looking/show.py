@@ -14,36 +14,36 @@ if TYPE_CHECKING:
     from ....watching.expression import What
 
 HELP = """
-Show a run on one screen: its loss, its worst gradients, its speed, its verdict; several runs as a table.
+Show loss, worst gradients, speed and verdict of a run, or several runs as a table.
 
 examples:
-  dgrr show run.dgrr             also of a run that is not finished
+  dgrr show run.dgrr             finished or not
   dgrr show --follow run.dgrr    while it is recorded
-  dgrr show a.dgrr b.dgrr        their losses, validations and notes, one line each
+  dgrr show a.dgrr b.dgrr        losses, validations and notes, one line each
   dgrr show run.dgrr --tensor 0.weight --step 3                a picture of a gradient
-  dgrr show run.dgrr --tensor 0.weight --step 3 --what value   of the weights before the step
+  dgrr show run.dgrr --tensor 0.weight --step 3 --what value   the weights before the step
 """
 
 
 def add_arguments(parser: Parser) -> None:
-    traces = "the trace, finished or not; several traces get a line each"
+    traces = "trace file, finished or not; several are shown as a table"
     parser.add_argument("paths", type=path, nargs="+", metavar="PATH", help=traces)
     follow = "follow a run while it is recorded, until it ends"
     parser.add_argument("-f", "--follow", action="store_true", help=follow)
-    tensor = "show a picture of this tensor: a cell for each element, coloured by its sign and size"
+    tensor = "show a picture of this tensor: one cell per element, coloured by sign and size"
     parser.add_argument("--tensor", metavar="NAME", help=tensor)
-    parser.step("with --tensor: the step, from 0; default: the last one that is recorded", "N")
-    what = "with --tensor: its value before the step, its gradient, or what the step added to it; default: grad"
+    parser.step("with --tensor: step to show, from 0; default: the last one recorded", "N")
+    what = "with --tensor: value before the step, gradient, or what the step added; default: grad"
     parser.add_argument("--what", choices=("value", "grad", "update"), help=what)
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Show a run; with ``--follow`` first what comes of it until it ends; with ``--tensor`` a picture."""
+    """Show a run; with ``--follow``, first follow it until it ends; with ``--tensor``, a picture."""
     if args.tensor is not None:
         return _tensor(args)
     for option in ("step", "what"):
         if getattr(args, option) is not None:
-            args.parser.error(f"argument --{option}: it goes with --tensor")
+            args.parser.error(f"argument --{option}: it requires --tensor")
     if len(args.paths) > 1:
         return _several(args)
     from .....screen.showing import styled, text_width
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> Answer:
 def _several(args: argparse.Namespace) -> Answer:
     """A table of the runs."""
     if args.follow:
-        raise UsageError("argument --follow: one run is followed at a time")
+        raise UsageError("argument --follow: it follows one run at a time")
     from .....screen.showing import styled
     from ....showing.folder import entry, screen
 
@@ -74,7 +74,7 @@ def _tensor(args: argparse.Namespace) -> Answer:
     from ....showing.shown_tensor import ShownTensor
 
     if len(args.paths) > 1 or args.follow:
-        args.parser.error("argument --tensor: it is of one run, and not with --follow")
+        args.parser.error("argument --tensor: it takes one run, and no --follow")
     path = _there(args.paths[0])
     require_answer(args, path)
     what: What = args.what or "grad"

@@ -20,30 +20,31 @@ if TYPE_CHECKING:
 HELP = """
 Find the first step at which a condition holds, and the line of the program.
 
-A condition compares numbers: loss, step, hyperparameters and metrics by name, and what absmax, max, min,
-mean, norm, zeros, any, all, isnan, isinf and isfinite make of a parameter, a state, a variable of the loss
-function, a layer, of grad(…) and update(…) of these, and of node(…), the nodes of an op. Names with dots
-stand in quotes.
+A condition compares numbers: loss, step, hyperparameters and metrics by name, and absmax, max, min, mean,
+norm, zeros, any, all, isnan, isinf and isfinite of a tensor. A tensor is a parameter, a state, a variable of
+the loss function, a layer, grad(…) or update(…) of one of these, or node(…), the nodes of an op. Put names
+with dots in quotes.
 
-What the trace records is read; for other things --model computes the steps again. Exit code 4: it never does.
+Recorded values are read from the trace. With --model, other values are recomputed. Exit code 4: the condition
+never holds.
 
 examples:
   dgrr when run.dgrr 'loss > 10 and step > 100'
   dgrr when run.dgrr 'norm(grad("0.weight")) > 5'
   dgrr when run.dgrr 'absmax(h3) > 50' --model train:run   h3 = ... in the loss function
-  dgrr when run.dgrr 'any(isnan(node("*")))' --model train:run    any node
-  dgrr when run.dgrr 'absmax(h3) > 50' --model train:run --edit 'h3 = h3 * 0.1'   less of it
+  dgrr when run.dgrr 'any(isnan(node("*")))' --model train:run   any node
+  dgrr when run.dgrr 'absmax(h3) > 50' --model train:run --edit 'h3 = h3 * 0.1'   and train on
 """
 
 
 def add_arguments(parser: Parser) -> None:
     parser.trace()
-    parser.add_argument("condition", metavar="CONDITION", help="such as 'absmax(h) > 50'")
-    parser.number("--from", 0, UINT64, "K", "the first step to look at; default: 0", dest="first", default=0)
-    parser.number("--to", 0, UINT64, "K", "the last step to look at; default: the last of the run", dest="last")
+    parser.add_argument("condition", metavar="CONDITION", help="condition, such as 'absmax(h) > 50'")
+    parser.number("--from", 0, UINT64, "K", "first step to examine; default: 0", dest="first", default=0)
+    parser.number("--to", 0, UINT64, "K", "last step to examine; default: the last of the run", dest="last")
     parser.model()
-    parser.edits("change a value at the step that is found, and train on from there")
-    parser.number("--steps", 1, MAX_STEPS, "N", "with --edit, how many to train; default: to the end of the run")
+    parser.edits("change a value at the step found, and train on from there")
+    parser.number("--steps", 1, MAX_STEPS, "N", "with --edit: number of steps to train; default: to the end of the run")
     parser.rules()
     parser.mode()
 
@@ -52,9 +53,9 @@ def run(args: argparse.Namespace) -> Answer:
     """Go through the steps, and say at which of them the condition holds."""
     require_answer(args, args.path)
     if args.edit and args.model is None:
-        raise UsageError("argument --edit: it goes with --model, which trains on")
+        raise UsageError("argument --edit: it requires --model, which trains on")
     if args.steps is not None and not args.edit:
-        raise UsageError("argument --steps: it goes with --edit")
+        raise UsageError("argument --steps: it requires --edit")
     found = _found(args)
     if found.step is None:
         return ended(Exit.DIVERGED, "never", Fact("watchpoint", found, str(found)), Fact("continued", None))

@@ -13,7 +13,7 @@ HELP = """
 Train digits, record the run, prove it by replay.
 
 examples:
-  dgrr demo                       a minute or less
+  dgrr demo                       takes a minute or less
   dgrr demo --out run.dgrr        keep the trace under another name
 """
 
@@ -21,13 +21,13 @@ _OUT = "demo.dgrr"
 
 
 def add_arguments(parser: Parser) -> None:
-    out = f"default: {_OUT}, which every run makes anew"
+    out = f"trace to write; default: {_OUT}, which every run replaces"
     parser.add_argument("--out", dest="path", type=path, metavar="PATH", help=out)
-    parser.add_argument("--overwrite", action="store_true", help="replace a trace that is there already")
-    parser.number("--epochs", 1, MAX_STEPS, "N", DEFAULT, default=20)
-    parser.number("--seed", 0, UINT64, "UINT64", DEFAULT, default=0)
-    parser.number("--batch", 1, MAX_STEPS, "N", f"samples in a batch; {DEFAULT}", default=64)
-    parser.add_argument("--optimizer", choices=("adam", "sgd"), default="adam", help=DEFAULT)
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing trace")
+    parser.number("--epochs", 1, MAX_STEPS, "N", f"number of epochs; {DEFAULT}", default=20)
+    parser.number("--seed", 0, UINT64, "UINT64", f"seed of the run; {DEFAULT}", default=0)
+    parser.number("--batch", 1, MAX_STEPS, "N", f"batch size; {DEFAULT}", default=64)
+    parser.add_argument("--optimizer", choices=("adam", "sgd"), default="adam", help=f"optimizer; {DEFAULT}")
     parser.record("the trace")
     parser.set_defaults(paths_of=_paths_of)
 
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> Answer:
     try:
         there = next((name for name in (out, _unfinished(out)) if name.is_file()), None)
         if there is not None and not args.overwrite and (args.path is not None or there != out):
-            text = f"{there} is there already: choose another --out, or pass --overwrite to replace it"
+            text = f"{there} already exists: choose another --out, or pass --overwrite to replace it"
             return failed(Exit.IO, text)
         return Demo(args, out).run()
     except KeyboardInterrupt:

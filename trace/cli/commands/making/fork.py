@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from ....replaying.travel import PastStep
 
 HELP = """
-Train on from a past step, with something changed, and record it.
+Train on from a past step, with changes, and record it.
 
-Modules are those of the current folder and the installed ones.
+MODULE is in the current folder, or installed.
 
 examples:
   dgrr fork run.dgrr --step 100 --steps 50 --model train:run --set lr=0.01 -o slower.dgrr
   dgrr fork run.dgrr --step 100 --steps 50 --model train:run --optimizer train:sgd -o sgd.dgrr
   dgrr fork run.dgrr --step 100 --steps 50 --model train:run --edit '"0.weight" = 0' -o zero.dgrr
-  dgrr fork run.dgrr --step 100 --steps 50 --model train:run -o same.dgrr   nothing changed: the same bits
+  dgrr fork run.dgrr --step 100 --steps 50 --model train:run -o same.dgrr   no change: the same bits
 """
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.trace("the trace, which is only read")
-    parser.step("the step to begin before, from 0", required=True)
-    parser.model("what returns (loss_fn, batches) of the run, from its beginning, when it is called", required=True)
-    parser.number("--steps", 1, MAX_STEPS, "N", "how many to train", required=True)
-    parser.new_file("record them in this new trace; its steps count from 0", required=True)
+    parser.trace("trace file, which is only read")
+    parser.step("train on from the state before this step, from 0", required=True)
+    parser.model("function that returns (loss_fn, batches) of the run, from its beginning", required=True)
+    parser.number("--steps", 1, MAX_STEPS, "N", "number of steps to train", required=True)
+    parser.new_file("new trace to write; its steps count from 0", required=True)
     changed = parser.add_mutually_exclusive_group()
-    hyper = "another value of a hyperparameter of the run's own rule, such as lr=0.01, and lr#1 of its second group"
+    hyper = "change a hyperparameter of the run's own rule, such as lr=0.01, or lr#1 of its second group"
     changed.add_argument("--set", type=setting, metavar="NAME=VALUE", action="append", default=[], help=hyper)
-    optimizer = "what returns another optimizer when it is called"
+    optimizer = "function that returns another optimizer"
     changed.add_argument("--optimizer", metavar="MODULE:FUNCTION", help=optimizer)
     parser.edits("change a value of step K")
     parser.rules()
@@ -60,9 +60,9 @@ def run(args: argparse.Namespace) -> Answer:
 
     unfinished = f"{args.out}{PARTIAL_SUFFIX}"
     if os.path.lexists(args.out):
-        raise UsageError(f"argument --out: {args.out} is there already")
+        raise UsageError(f"argument --out: {args.out} already exists")
     if os.path.lexists(unfinished):
-        text = f"{unfinished} is there already, of a run that was not finished or still goes on"
+        text = f"{unfinished} already exists: its run is unfinished, or still going on"
         raise UsageError(f"argument --out: {text}; choose another name, or remove it")
     try:
         past = rebuilt(args)
@@ -82,8 +82,8 @@ def _forked(past: "PastStep", edits: "Edits", args: argparse.Namespace) -> Answe
         raise found
     last = past.step + args.steps - 1
     before = _loss_of(past.path, last)
-    there = "" if before is None else f"; that of {past.path} there is {before!s}"
-    numbered = f"steps {past.step} to {last} of {past.path} anew, as steps 0 to {args.steps - 1}"
+    there = "" if before is None else f"; in {past.path} it is {before!s}"
+    numbered = f"steps {past.step} to {last} of {past.path} again, as steps 0 to {args.steps - 1}"
     return done(
         *untold(first=past.step, steps=args.steps),
         Fact("trace", args.out, f"{args.out}: {numbered}; the last loss is {found.losses[-1]!s}{there}"),

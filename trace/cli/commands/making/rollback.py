@@ -16,8 +16,8 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.trace_or_option("the step to go back before, from 0", required=True)
-    out = "write the steps before S to this new trace; without it nothing is written"
+    parser.trace_or_option("show the state before this step, from 0", required=True)
+    out = "write the steps before S to this new trace; default: write nothing"
     parser.add_argument("--out", type=path, metavar="PATH", help=out)
 
 

@@ -16,11 +16,13 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.number("--steps", 0, MAX_STEPS, "N", DEFAULT, default=100)
-    parser.add_argument("--lr", type=learning_rate, default=0.01, metavar="FLOAT", help=f"step size; {DEFAULT}")
-    parser.number("--seed", 0, UINT64, "UINT64", DEFAULT, default=42)
-    parser.add_argument("--out", dest="path", type=path, default=TRACE, metavar="PATH", help=DEFAULT)
-    created = "time of creation to record, in seconds since 1970; default: now"
+    parser.number("--steps", 0, MAX_STEPS, "N", f"number of steps; {DEFAULT}", default=100)
+    parser.add_argument("--lr", type=learning_rate, default=0.01, metavar="FLOAT", help=f"learning rate; {DEFAULT}")
+    parser.number("--seed", 0, UINT64, "UINT64", f"seed of the data; {DEFAULT}", default=42)
+    parser.add_argument(
+        "--out", dest="path", type=path, default=TRACE, metavar="PATH", help=f"trace to write; {DEFAULT}"
+    )
+    created = "creation time to record, in seconds since 1970; default: now"
     parser.number("--created-at", -INT64 - 1, INT64, "UNIX", created)
 
 

@@ -1,4 +1,4 @@
-"""``dgrr audit``: steps of a run drawn and computed again, and certificates of that checked."""
+"""``dgrr audit``: recompute steps of a run, drawn at random, and check certificates of that."""
 
 import argparse
 import os
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from ....auditing.certificate import Audit
 
 HELP = """
-Compute a random sample of steps again, and say what it proves of the others.
+Recompute a random sample of steps, and say what it proves about the others.
 
-Modules are those of the current folder and the installed ones.
+MODULE is in the current folder, or installed.
 
 examples:
   dgrr audit run.dgrr --model train:run -o certificate.json            32 steps, drawn now
-  dgrr audit run.dgrr --model train:run -o certificate.json --resume   go on after Ctrl-C
-  dgrr audit run.dgrr --check certificate.json                         is it one of this trace?
+  dgrr audit run.dgrr --model train:run -o certificate.json --resume   continue after Ctrl-C
+  dgrr audit run.dgrr --check certificate.json                         does it belong to this trace?
 """
 
 _MAX_SAMPLE = 10_000
@@ -33,32 +33,32 @@ _MAX_JOBS = 1024
 def add_arguments(parser: Parser) -> None:
     parser.trace()
     what = parser.add_mutually_exclusive_group(required=True)
-    model = "what returns (loss_fn, batches) when it is called"
+    model = "function that returns (loss_fn, batches)"
     what.add_argument("--model", metavar="MODULE:FUNCTION", help=model)
-    check = "compute nothing: hold this certificate of an audit against the trace"
+    check = "check this certificate against the trace, without computing anything"
     what.add_argument("--check", type=path, metavar="CERTIFICATE", help=check)
     parser.rules()
     parser.mode()
-    sample = "how many units to draw: steps, or what lies between two recorded states; default: 32"
+    sample = "number of units to draw: steps, or the spans between two recorded states; default: 32"
     parser.add_argument("--sample", type=integer(1, _MAX_SAMPLE), metavar="N", help=sample)
-    nonce = "what the maker of the trace did not know, in hexadecimal digits; default: drawn here, and shown"
+    nonce = "number that the maker of the trace did not know, in hexadecimal digits; default: drawn now, and shown"
     parser.add_argument("--nonce", type=nonce_bytes, metavar="HEX", help=nonce)
-    parser.number("--jobs", 1, _MAX_JOBS, "N", f"processes that compute side by side; {DEFAULT}", default=1)
-    parser.new_file("write the certificate, as JSON, to this new file", "CERTIFICATE")
-    resume = "go on where the certificate of --out ends, if it is there"
+    parser.number("--jobs", 1, _MAX_JOBS, "N", f"number of processes; {DEFAULT}", default=1)
+    parser.new_file("write the certificate to this new JSON file", "CERTIFICATE")
+    resume = "continue the certificate of --out, if it exists"
     parser.add_argument("--resume", action="store_true", help=resume)
     parser.seed_and_numerics()
 
 
 def run(args: argparse.Namespace) -> Answer:
-    """Draw and compute, or hold a certificate against the trace."""
+    """Draw and compute, or check a certificate against the trace."""
     require_answer(args, args.path)
     if args.check is not None:
         for option in ("rule", "mode", "sample", "nonce", "out", "resume", "seed", "numerics"):
             if getattr(args, option) is not args.parser.get_default(option):
                 args.parser.error(f"argument --{option}: not allowed with argument --check")
     if args.resume and args.out is None:
-        args.parser.error("argument --resume: it goes on with the certificate of --out")
+        args.parser.error("argument --resume: it requires --out, the certificate to continue")
     from ....auditing.check import check_certificate
     from ....auditing.read_certificate import CertificateError
     from ....auditing.work import WorkerError
@@ -81,7 +81,7 @@ def _audited(args: argparse.Namespace) -> "Audit":
     from ....replaying.expected import Expected
 
     if args.out is not None and not args.resume and os.path.lexists(args.out):
-        raise UsageError(f"argument --out: {args.out} is there already: --resume goes on with it")
+        raise UsageError(f"argument --out: {args.out} already exists: --resume continues it")
     rules = load_rules(args.rule)
     make: Callable[[], Any] = partial(load_run, args.model)
     loaded = make()  # what is wrong with it is told from here
@@ -106,4 +106,4 @@ def _kept(certificate: str | None) -> str:
     if certificate is None or not os.path.exists(certificate):
         return ""
     found = read_certificate(certificate)
-    return f"; {certificate} has {len(found.found)} of {found.size} units, and --resume goes on with them"
+    return f"; {certificate} has {len(found.found)} of {found.size} units, and --resume continues it"

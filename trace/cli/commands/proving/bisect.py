@@ -10,24 +10,24 @@ from ...arguments import Parser
 from ...formats import format_of, require_answer
 
 HELP = """
-Find the first different step in few reads, or in few computed steps.
+Find the first different step of two runs, reading or computing only a few.
 
-Modules are those of the current folder and the installed ones.
+MODULE is in the current folder, or installed.
 
 examples:
-  dgrr bisect old.dgrr new.dgrr                    along the links of both
+  dgrr bisect old.dgrr new.dgrr                    from the links of both
   dgrr bisect old.dgrr --model train:run           from the recorded states
-  dgrr bisect --git old.dgrr --model train:run     behind git bisect run: which commit changed the numbers
+  dgrr bisect --git old.dgrr --model train:run     in git bisect run: which commit changed the numbers
 """
 
 
 def add_arguments(parser: Parser) -> None:
     parser.two_traces()
-    parser.model("compute steps of the run now: what returns (loss_fn, batches) when it is called")
+    parser.model("recompute steps of the run with this function, which returns (loss_fn, batches)")
     parser.rules()
     parser.mode()
     parser.add_argument("--proven", action="store_true", help="validate the files first")
-    git = "end as git bisect run expects: 0 the same, 4 different, 125 where neither is known"
+    git = "exit as git bisect run expects: 0 the same, 4 different, 125 unknown"
     parser.add_argument("--git", action="store_true", help=git)
 
 

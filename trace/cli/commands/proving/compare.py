@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from ....comparing.result import Comparison
 
 HELP = """
-Find the first difference of two traces.
+Find the first difference between two traces.
 
-dgrr diff is the short name of dgrr compare. Modules are those of the current folder and the installed ones.
+dgrr diff is the short name of dgrr compare. MODULE is in the current folder, or installed.
 
 examples:
   dgrr diff old.dgrr new.dgrr                    to the bit
-  dgrr diff old.dgrr new.dgrr --policy ulp=4     recorded values up to 4 units in the last place apart
-  dgrr diff old.dgrr --model train:run           the run as run() of train.py computes it now
-  dgrr diff old.dgrr new.dgrr --html diff.html   a page of both, op by op
+  dgrr diff old.dgrr new.dgrr --policy ulp=4     allow recorded values 4 units in the last place
+  dgrr diff old.dgrr --model train:run           with what run() of train.py computes now
+  dgrr diff old.dgrr new.dgrr --html diff.html   also write a page, op by op
 """
 
 ALIASES = ("diff",)
@@ -28,22 +28,22 @@ ALIASES = ("diff",)
 
 def add_arguments(parser: Parser) -> None:
     parser.two_traces()
-    parser.add_argument("--a", type=path, metavar="PATH_A", help="the first of them")
-    parser.add_argument("--b", type=path, metavar="PATH_B", help="the second")
+    parser.add_argument("--a", type=path, metavar="PATH_A", help="first trace")
+    parser.add_argument("--b", type=path, metavar="PATH_B", help="second trace")
     parser.policy()
     parser.ulp_tolerance()
-    proven = "validate both files first, and compare every op that is recorded"
+    proven = "validate both files first, and compare every recorded op"
     parser.add_argument("--proven", action="store_true", help=proven)
-    parser.model("compute the second run now: what returns (loss_fn, batches) when it is called")
+    parser.model("compute the second run with this function, which returns (loss_fn, batches)")
     parser.rules()
     parser.mode()
-    page = "also write a page that shows both runs op by op, with what the first difference reaches; it replaces a file"
+    page = "also write a page of both runs, op by op, replacing a file of that name"
     parser.add_argument("--html", type=path, metavar="PAGE", help=page)
 
 
 def run(args: argparse.Namespace) -> Answer:
     if args.policy is not None and args.ulp_tol:
-        args.parser.error("argument --policy: it says what --ulp-tol says; give one of them")
+        args.parser.error("argument --policy: not allowed with argument --ulp-tol")
     policy: str = args.policy or (f"ulp={args.ulp_tol}" if args.ulp_tol else "bitwise")
     if args.html is not None:
         _require_page(args)

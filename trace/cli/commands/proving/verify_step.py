@@ -1,4 +1,4 @@
-"""``dgrr verify-step``: hold a captured training step to all that it promises, and say what does not hold."""
+"""``dgrr verify-step``: check a captured training step, and say what does not hold."""
 
 import argparse
 
@@ -11,18 +11,18 @@ from ...loading import load_step
 HELP = """
 Check a captured training step from its graph to its memory.
 
-Modules are those of the current folder and the installed ones.
+MODULE is in the current folder, or installed.
 
 examples:
   dgrr verify-step                 the reference model
-  dgrr verify-step train:make      what make() of train.py returns
+  dgrr verify-step train:make      the step that make() of train.py returns
   dgrr verify-step --device cuda   the reference model on an NVIDIA GPU
 """
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.captured_step("what returns a captured step when it is called; default: the reference model's step")
-    replays = f"how often the step is replayed, twice over; {DEFAULT}"
+    parser.captured_step("function that returns a captured step; default: the reference model's step")
+    replays = f"number of replays, done twice; {DEFAULT}"
     parser.number("--replays", 1, MAX_STEPS, "N", replays, default=20)
     where = "where the step runs while it is checked; default: where it was captured for"
     parser.add_argument("--device", choices=("cpu", "cuda"), help=where)

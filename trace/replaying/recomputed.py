@@ -1,7 +1,7 @@
 """Steps of a recorded run computed again in turn, each held against all that is recorded of it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
@@ -10,12 +10,13 @@ from ...base.errors import DomainError
 from ...runtime.ir.step_tape import Choose, Chosen, chosen_of
 from ...tape import NUMERICS
 from ..v2.check.difference import first_difference
+from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch
 from ..v2.read.reader import StepView, TraceReader
 from ..v2.verdict import Verdict
 from .applied_steps import AppliedSteps
-from .captured_steps import CapturedSteps, Done
+from .captured_steps import BYTES, STEPS, CapturedSteps, Done, own
 from .reexecute import Blaming, Executed, FailedError, Made, Model
 from .replay_state import ReplayState, Rules, UnknownRuleError
 
@@ -24,6 +25,8 @@ RunMode: TypeAlias = Literal["replay", "eager"]
 
 WORTH = 32
 """Steps from which on it is worth it to prepare them; fewer are done op by op."""
+
+T = TypeVar("T")
 
 _KEYFRAME = "the keyframe behind it holds another state"
 
@@ -99,11 +102,6 @@ class Recomputed:
         if self._applies and self.records:
             self._applied = self._applied or AppliedSteps(self._trace, self.state, self._rules)
 
-    @property
-    def launches(self) -> bool:
-        """Whether many steps may be done at once."""
-        return self._captured is not None
-
     def step(self, view: StepView, batch: tuple[Batch, ...] | None = None, choose: Choose | None = None) -> Chosen:
         """Do the next step: by the model, if micro-batches are given, else by the gradients that are recorded.
 
@@ -116,19 +114,35 @@ class Recomputed:
         if batch is None or not self.executes:
             if batch is not None and self._model is not None:
                 self._model.require_recorded(view, batch)
-            self._apply(view)
+            self._apply([view])
             return []
         if self._captured is not None:
             return self._capture(self._captured, view, batch, choose)
         return self._op_by_op(view, batch, choose)
 
-    def steps(self, stretch: Sequence[Done]) -> None:
-        """Do the next steps in turn by the model, many in one launch where they can be. Raises as `step`."""
-        while stretch:
-            done = self._launch(stretch)
-            if not done:
-                self.step(stretch[0].view, stretch[0].batch)
-            stretch = stretch[done or 1 :]
+    def through(self, views: Iterable[StepView], *, by_model: bool) -> None:
+        """Do steps in turn, many in one launch where they can be. Raises as `step`, behind those before it."""
+        model = self._model if by_model else None
+        if model is None:
+            for found in _together(views, lambda found: len(found) == STEPS):
+                while found:
+                    found = found[self._apply(found) :]
+            return
+        for stretch in _together((self._taken(model, view) for view in views), self._is_enough):
+            while stretch:
+                done = self._launch(stretch)
+                if not done:
+                    self.step(stretch[0].view, stretch[0].batch)
+                stretch = stretch[done or 1 :]
+
+    def _taken(self, model: Model, view: StepView) -> Done:
+        """A step with its micro-batches, of which copies are kept where it may be launched."""
+        batch = model.take(view)
+        return Done(view, batch, 0) if self._captured is None else Done(view, *own(batch))
+
+    def _is_enough(self, found: list[Done]) -> bool:
+        """Whether no more steps are to be taken together."""
+        return self._captured is None or len(found) == STEPS or found[-1].nbytes * len(found) > BYTES
 
     def execute(self, view: StepView, batch: tuple[Batch, ...], recorded: Made | None = None) -> Executed:
         """Compute the next step op by op up to its update; ``recorded`` are its gradients and buffers, if read before.
@@ -179,21 +193,27 @@ class Recomputed:
         digests = self.digests_after(view)
         return digests is None or self.state.first_other(digests) is None
 
-    def _apply(self, view: StepView) -> None:
-        agrees = None if self._applied is None else self._applied.done(view)
+    def _apply(self, views: Sequence[StepView]) -> int:
+        """Do the first of some steps by the gradients that are recorded: how many."""
+        applied, first = self._applied, views[0]
+        found = None if applied is None else applied.several(views)
         if self._captured is not None:
             self._captured.forget()
-        if self._applied is None or agrees is None:
-            self._op_by_op(view, None)
-            if self._applied is not None:
-                self._applied.prepare(view)
-            return
-        self.grads, self.next = self._applied.grads, view.step + 1
-        if agrees and self._ends_as_recorded(view):
-            self._as_recorded(view)
-            return
-        self._recorded(view)  # which raises where it is not what its digests say
-        self._compare(view)
+        if applied is None or found is None:
+            self._op_by_op(first, None)
+            if applied is not None:
+                applied.prepare(first)
+            return 1
+        *before, last = views[: found.steps]
+        if before:
+            self._as_recorded(before[-1])
+        self.grads, self.next = applied.grads, last.step + 1
+        if found.agree and self._ends_as_recorded(last):
+            self._as_recorded(last)
+            return found.steps
+        self._recorded(last)  # which raises where it is not what its digests say
+        self._compare(last)
+        return found.steps
 
     # ------------------------------------------------------------------ op by op
 
@@ -278,3 +298,18 @@ class Recomputed:
                 raise FailedError(Verdict.UPDATE, text, step, name)
         self.state.put(recorded)
         self.checked = step + 1
+
+
+def _together(items: Iterable[T], is_enough: Callable[[list[T]], bool]) -> Iterator[list[T]]:
+    """Items, many at a time. What ends them early is raised behind those before it."""
+    found = list[T]()
+    try:
+        for item in items:
+            found.append(item)
+            if is_enough(found):
+                yield found
+                found = []
+    except (FailedError, InvalidTraceError):
+        yield found
+        raise
+    yield found

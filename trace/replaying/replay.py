@@ -13,7 +13,6 @@ from ..v2.errors import InvalidTraceError, NotRecordedError
 from ..v2.format.constants import VERSION, RecordMode
 from ..v2.read.reader import StepView, TraceReader, open_reader
 from ..v2.verdict import Verdict
-from .captured_steps import BYTES, STEPS, Done, own
 from .execution import Batches, LossFn
 from .expected import require_expected, require_root
 from .recomputed import Recomputed, RunMode, require_mode
@@ -125,12 +124,7 @@ class _Replay:
             run.begin(0)
             views = trace if run.updates or self._model is not None else ()
             shown = showing(self._noted(views), "replay", len(trace), wanted=progress)
-            if self._model is not None and run.launches:
-                for stretch in self._stretches(self._model, shown):
-                    run.steps(stretch)
-            else:
-                for view in shown:
-                    run.step(view, None if self._model is None else self._model.take(view))
+            run.through(shown, by_model=self._model is not None)
         except FailedError as failed:
             report.findings.append(failed.finding)
             if failed.finding.verdict in _CHECKS:
@@ -148,20 +142,6 @@ class _Replay:
             if view.step == 0 and view.order == "tree":
                 self._report.notes.append(f"the {view.micro_batches} micro-batches of a step were added in a tree")
             yield view
-
-    def _stretches(self, model: Model, views: Iterable[StepView]) -> Iterator[list[Done]]:
-        """The steps with their batches, many at a time. What ends them early is raised behind those before it."""
-        found = list[Done]()
-        try:
-            for view in views:
-                found.append(Done(view, *own(model.take(view))))
-                if len(found) == STEPS or found[-1].nbytes * len(found) > BYTES:
-                    yield found
-                    found = []
-        except (FailedError, InvalidTraceError):
-            yield found
-            raise
-        yield found
 
     def _other(self, view: StepView, name: str) -> str:
         """What to say of a state that is not the recorded one."""

@@ -163,7 +163,7 @@ class TraceRecorder:
         """
         steps = self._writer.steps
         if steps > rows.first:
-            self._writer.made(rows.nbytes, steps=steps - rows.first, told=(METRICS,) if rows.told else ())
+            rows.made(steps - rows.first)
         if steps == last.step:
             self.step(last)
             return

@@ -1,7 +1,7 @@
 """Steps of a recorded run done again by their recorded gradients, many in one launch: updates and all digests."""
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice, takewhile
 from typing import NamedTuple
 
@@ -55,6 +55,8 @@ class AppliedSteps:
     def __init__(self, trace: TraceReader, state: ReplayState, rules: Rules) -> None:
         self._trace, self._state = trace, state
         self._rules = RulesOfSteps(trace, by_name(rules))
+        places = STEP.front(trace.layout).places
+        self._grads_at, self._hyper_at = places["grads"], places["hyper"]
         self._known: dict[tuple[bytes, bool], _Kind | None] = {}
         self._groups: Groups | None = None
         self._held = 0
@@ -71,13 +73,11 @@ class AppliedSteps:
         if kind is None or not self._same_rules(views[0]):
             return None
         self.grads = kind.grads
-        alike = takewhile(lambda view: self._are_alike(view, views[0]), views)
-        return kind.several(list(islice(alike, kind.most)))
+        return kind.several(list(takewhile(partial(self._are_alike, views[0]), islice(views, kind.most))))
 
-    def _are_alike(self, view: StepView, first: StepView) -> bool:
+    def _are_alike(self, first: StepView, view: StepView) -> bool:
         """Whether a step is of the kind of another, by the same numbers of its rules."""
-        at = STEP.front(self._trace.layout).places["hyper"]
-        return view.front[at] == first.front[at] and self._key(view) == self._key(first)
+        return view.front[self._hyper_at] == first.front[self._hyper_at] and self._key(view) == self._key(first)
 
     def _same_rules(self, view: StepView) -> bool:
         """Whether the rules of a step, its rates told to them, are those that were prepared."""
@@ -100,8 +100,7 @@ class AppliedSteps:
             return
 
     def _key(self, view: StepView) -> tuple[bytes, bool]:
-        layout = self._trace.layout
-        return view.front[STEP.front(layout).places["grads"]], layout.due(view.step)
+        return view.front[self._grads_at], self._trace.layout.due(view.step)
 
 
 class _Kind:
@@ -126,6 +125,7 @@ class _Kind:
         moved = [Move(_flat(state.values[tensors[i].name]), place_of(array)) for i, array in buffers.items()]
         self._proves = self._algorithm is Algorithm.XXH3_128
         self._program = PreparedCalls(update, Moves(moved), *(self._held() if self._proves else ()))
+        self._copied = Copied([(np.frombuffer(self._body, np.uint8), 0), (self._recorded, len(self._body))])
         self._stride = len(self._body) + len(self._recorded)
         self.most = max(1, min(MOST, WINDOW // self._stride)) if self._proves else 1
         """How many steps one launch can have."""
@@ -155,8 +155,7 @@ class _Kind:
             agree = not self._program.run() and self._proves
             return AppliedLaunch(1, agree=agree or self._agrees(views[0]))
         places = self._stride * np.arange(self._read_ahead(views))
-        pieces = [(np.frombuffer(self._body, np.uint8), 0), (self._recorded, len(self._body))]
-        done = self._program.run_on(Copied(self._window, places, pieces), len(places))
+        done = self._program.run_on(self._copied.of(self._window, places), len(places))
         if done == len(places):
             return AppliedLaunch(done, agree=True)
         return AppliedLaunch(done + 1, agree=self._agrees(views[done]))

@@ -134,11 +134,15 @@ class CapturedSteps:
         Nobody else writes to their batches.
         """
         made, first = self._made, stretch[0].view
+        every = self._trace.layout.state_every
+        room = STEPS if every == 1 else every - 1 - first.step % every
+        if room < 2 or len(stretch) < 2:
+            return None
         if made is None or self._waits > 0 or self._rules.of(first) is not made.groups:
             self._waits -= 1
             return None
         self._begin_keeping(first)
-        alike = _alike(stretch, self._hyper_at)
+        alike = _alike(stretch[:room], self._hyper_at)
         recorder = _LaunchRecorder(made.fronts, first)
         try:
             done = made.runner.several([_given(each.batch) for each in alike], self._state.count, recorder)

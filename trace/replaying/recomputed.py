@@ -158,7 +158,7 @@ class Recomputed:
     def _launch(self, stretch: Sequence[Done]) -> int:
         """Do the first of some steps at once: how many; none where one is to be done alone."""
         captured = self._captured
-        launched = None if captured is None or len(stretch) < 2 else captured.several(stretch)
+        launched = None if captured is None else captured.several(stretch)
         if captured is None or launched is None:
             return 0
         self._judge(captured, stretch[launched.steps - 1].view, None, agrees=launched.agree)
@@ -278,7 +278,7 @@ class Recomputed:
 
     def digests_after(self, view: StepView) -> Sequence[bytes] | None:
         """Those of the state after a step: of the STEP, or, behind the last, of the SEAL; None where none are due."""
-        if view.root is not None:
+        if self._trace.layout.due(view.step):
             return view.record.state_in_order(self._trace.layout)
         seal = self._trace.seal
         is_last = view.step == len(self._trace) - 1

@@ -16,6 +16,9 @@ MOST = 64
 WINDOW = 1 << 20
 """Bytes of several STEPs that are read at once."""
 
+LONGEST = 1 << 22
+"""Bytes of a payload that is checked so."""
+
 KINDS = 16
 """How many kinds are kept prepared; a run that has more is read frame by frame."""
 
@@ -47,7 +50,7 @@ class AlikeSteps:
         if kind in self._known:
             self._known[kind] = None
         elif len(self._known) < KINDS:
-            fits = is_like_others(layout, frame) and kind[0] <= self._source.limits.block
+            fits = is_like_others(layout, frame) and kind[0] <= LONGEST
             self._known[kind] = self._made(frame) if fits else None
 
     def _made(self, frame: Frame) -> StepCheck:
@@ -64,13 +67,23 @@ class AlikeSteps:
         ends = self._ends
         ends.chain.data[:], ends.link.data[:] = walk.chain, walk.link
         ends.seq[0], ends.step[0] = walk.seq, walk.steps
-        data = self._source.read(walk.end - DIGEST, DIGEST + most * check.span)
+        data = self._ends_alone(check) if check.span > WINDOW else self._source.read(*self._behind(most * check.span))
         frames, places = np.frombuffer(data, np.uint8), DIGEST + check.span * np.arange(most)
-        passed = check.run(frames, places)
+        passed = check.run(frames, places, check.opening if check.span > WINDOW else None)
         if passed:
             said = check.said(frames, int(places[passed - 1]))
             walk.pass_over(passed, check.span, Passed(ends.chain.tobytes(), ends.link.tobytes(), *said))
         return passed == most
+
+    def _behind(self, nbytes: int) -> tuple[int, int]:
+        """Where the next bytes lie, and the digest before them."""
+        return self._walk.end - DIGEST, DIGEST + nbytes
+
+    def _ends_alone(self, check: StepCheck) -> bytes:
+        """The next STEP without its body, which is read to where it is checked."""
+        begin, source = self._walk.end, self._source
+        source.read_into(begin + check.opening, check.body.data)
+        return source.read(*self._behind(check.opening)) + source.read(begin + check.closing.start, len(check.closing))
 
     def _next(self) -> StepCheck | None:
         """What checks STEPs like the next frame, if there is one and it is prepared."""

@@ -69,6 +69,10 @@ class _LaunchRecorder:
         self.made = list[bytes]()
         """Behind the launch, the fronts of its steps."""
 
+    def room(self, first: int) -> int:
+        """See `LaunchRecorder`; no more are handed over."""
+        return STEPS
+
     def rows(
         self, first: CompletedStep, hyper: Sequence[Mapping[str, float]], numbers: StepNumbers
     ) -> FrontRows | None:
@@ -134,8 +138,7 @@ class CapturedSteps:
         Nobody else writes to their batches.
         """
         made, first = self._made, stretch[0].view
-        every = self._trace.layout.state_every
-        room = STEPS if every == 1 else every - 1 - first.step % every
+        room = min(STEPS, self._trace.layout.alike(first.step))
         if room < 2 or len(stretch) < 2:
             return None
         if made is None or self._waits > 0 or self._rules.of(first) is not made.groups:

@@ -96,7 +96,6 @@ class AlikeSteps:
 
     def _room(self, span: int) -> int:
         """How many STEPs of so many bytes there may be up to the end, to an INDEX, or to those whose state is due."""
-        walk, every = self._walk, self._walk.layout.state_every
+        walk = self._walk
         listed = STEPS_PER_INDEX * (len(walk.indexes) + 1) - walk.steps
-        alike = listed if every == 1 else max(1, every - 1 - walk.steps % every)
-        return min((self._source.size - walk.end) // span, listed, alike)
+        return min((self._source.size - walk.end) // span, listed, walk.layout.alike(walk.steps))

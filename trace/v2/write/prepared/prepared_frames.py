@@ -42,7 +42,7 @@ class PreparedFrames:
         self._metrics = PreparedMetrics((), writer, appended=True)
         self._write: Callable[[], None] = lambda: None
         self._called = Called(lambda: self._write())
-        self._steps = PreparedSteps(names, tensors, writer.layout.state_every, self._made)
+        self._steps = PreparedSteps(names, tensors, writer.layout, self._made)
 
     def _made(self, kind: StepKind) -> PreparedFrame | None:
         """What makes the steps of a kind; None if their frames are to be cut."""

@@ -129,6 +129,11 @@ class PreparedFront:
     def _program(self) -> PreparedCalls:
         return PreparedCalls(*self._parts())
 
+    @cached_property
+    def _taking(self) -> PreparedCalls:
+        """What looks at the arrays alone."""
+        return PreparedCalls(self._given)
+
     def _parts(self) -> Iterator[PreparedPart]:
         """What is done, in turn: first the arrays are looked at."""
         yield self._given
@@ -213,7 +218,7 @@ class PreparedFront:
         if arrays is None:
             return None
         self._given.take(arrays)
-        if PreparedCalls(self._given).run():
+        if self._taking.run():
             return None
         self._tell(first.clip, hyper)
         return self._program.rows()[1:]

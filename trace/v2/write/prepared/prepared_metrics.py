@@ -29,7 +29,7 @@ class PreparedMetrics:
         self._values, self._step = memory[BEFORE_FRONT + declared.fixed :], np.zeros(1, np.int64)
         self._given = Given([(np.dtype(np.float64), ())] * len(names))
         self._framed, self._writer = Framed(METRICS, memory, 0, self._step, writer.frames), writer
-        self._program = PreparedCalls(*(self._parts() if names else ()))
+        self._taking, self._program = PreparedCalls(self._given), PreparedCalls(*(self._parts() if names else ()))
         self.nbytes = self._framed.nbytes if names else 0
         """Of a frame."""
         self.is_held = self.nbytes < WRITTEN_AT_ONCE and self._framed.payload <= writer.header.largest_payload
@@ -39,7 +39,7 @@ class PreparedMetrics:
         """Rows of the machine that make the frames of the steps from one on, of what lies there behind each of them."""
         arrays = tuple(metrics.values())
         self._given.take(arrays)
-        PreparedCalls(self._given).run()
+        self._taking.run()
         self._step[0] = step
         return self._program.rows()
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .....base.arrays import Array
 from .....tape.numerics.xxh3.constants import DIGEST
 from ...format.constants import HEAD, HEAD_LENGTH, STEPS_PER_INDEX
 from ...format.digest import Algorithm
@@ -16,8 +17,8 @@ MOST = 64
 WINDOW = 1 << 20
 """Bytes of several STEPs that are read at once."""
 
-LONGEST = 1 << 22
-"""Bytes of a payload that is checked so."""
+LONG, LONGEST = 1 << 18, 1 << 22
+"""Bytes of a STEP whose body is read to where it is checked, and of the longest payload that is checked so."""
 
 KINDS = 16
 """How many kinds are kept prepared; a run that has more is read frame by frame."""
@@ -33,6 +34,7 @@ class AlikeSteps:
         self._walk, frames = walk, walk.frames
         self._source, self._salt_crc = frames.source, frames.salt_crc
         self._ends = ChainEnds.new()
+        self._window: Array = np.empty(DIGEST + WINDOW, np.uint8)
         self._known: dict[Kind, StepCheck | None] = {}
         self._prepares = frames.algorithm is Algorithm.XXH3_128
 
@@ -67,23 +69,24 @@ class AlikeSteps:
         ends = self._ends
         ends.chain.data[:], ends.link.data[:] = walk.chain, walk.link
         ends.seq[0], ends.step[0] = walk.seq, walk.steps
-        data = self._ends_alone(check) if check.span > WINDOW else self._source.read(*self._behind(most * check.span))
-        frames, places = np.frombuffer(data, np.uint8), DIGEST + check.span * np.arange(most)
-        passed = check.run(frames, places, check.opening if check.span > WINDOW else None)
+        if check.span > LONG:
+            frames, closing_at = np.frombuffer(self._ends_alone(check), np.uint8), check.opening
+        else:
+            frames, closing_at = self._window[: DIGEST + most * check.span], None
+            self._source.read_into(walk.end - DIGEST, frames.data)
+        places = DIGEST + check.span * np.arange(most)
+        passed = check.run(frames, places, closing_at)
         if passed:
             said = check.said(frames, int(places[passed - 1]))
             walk.pass_over(passed, check.span, Passed(ends.chain.tobytes(), ends.link.tobytes(), *said))
         return passed == most
 
-    def _behind(self, nbytes: int) -> tuple[int, int]:
-        """Where the next bytes lie, and the digest before them."""
-        return self._walk.end - DIGEST, DIGEST + nbytes
-
     def _ends_alone(self, check: StepCheck) -> bytes:
         """The next STEP without its body, which is read to where it is checked."""
         begin, source = self._walk.end, self._source
         source.read_into(begin + check.opening, check.body.data)
-        return source.read(*self._behind(check.opening)) + source.read(begin + check.closing.start, len(check.closing))
+        opening = source.read(begin - DIGEST, DIGEST + check.opening)
+        return opening + source.read(begin + check.closing.start, len(check.closing))
 
     def _next(self) -> StepCheck | None:
         """What checks STEPs like the next frame, if there is one and it is prepared."""

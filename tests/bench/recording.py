@@ -5,8 +5,8 @@ digests and the ops of the first step; of a step that is replayed, with the mode
 recorded gradients alone; of one whose gradients are validated; of the hash alone, over the very arrays whose digests a
 step has; and of writing its gradients alone. Rounds alternate; the table shows medians, in microseconds, beside what
 each may take: digests the bare step, its hash and two microseconds, gradients their writing too, a trainer 1.05 times
-the bare step, and a replay 1.3 times. ``--folder /dev/shm`` writes to memory. With ``--calls`` it is the Python calls of
-a step that are counted instead, and in brackets those of them in the trace wing.
+the bare step, and a replay 1.3 times. ``--folder /dev/shm`` writes to memory. With ``--calls`` it is the Python calls
+of a step that are counted instead, and in brackets those of them in the trace wing.
 """
 
 import argparse

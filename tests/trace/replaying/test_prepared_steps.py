@@ -184,6 +184,16 @@ def test_batches_that_end_too_soon(tmp_path: Path) -> None:
     assert fast.findings == slow.findings or slow.findings[0].step == 0
 
 
+def test_what_differs_before_batches_end_is_said_first(tmp_path: Path) -> None:
+    path = train(tmp_path / "t", batches=LONG)
+
+    def other(p: Any, batch: Any, ctx: Any) -> Any:
+        return loss_fn(p, batch) * (ops.cast(ctx.step == 66, "float64") + 1.0)
+
+    report = replay(path, loss_fn=other, batches=iter(LONG[:70]))
+    assert (report.verdict, report.findings[0].step) == (Verdict.GRADIENT, 66)
+
+
 def test_what_differs_is_said_in_the_same_words(tmp_path: Path, by_parts: list[int]) -> None:
     """From the last state that was kept: that before step 64."""
     path = train(tmp_path / "t", batches=LONG)

@@ -85,11 +85,19 @@ class Examiner:
             self._go_to(unit.start if records else self._run.next)
         except FailedError as failed:
             self._broken = failed.finding
+        if records and self._broken is None:
+            self._apply(range(self._run.next, unit.start))
         while self._run.next < unit.stop and self._broken is None:
             view = self._trace[self._run.next]
-            executes = found is None and (not records or view.step in unit)
-            found = self._one(view, executes=executes) or found
+            found = self._one(view, executes=found is None) or found
         return found or self._broken or self._without_end(unit)
+
+    def _apply(self, steps: range) -> None:
+        """Do steps by their recorded gradients, many in one launch."""
+        try:
+            self._run.through(map(self._trace.__getitem__, steps), by_model=False)
+        except (FailedError, InvalidTraceError, MemoryError) as error:
+            self._broken = _finding(error, self._run.next)
 
     def _go_to(self, step: int) -> None:
         """Let the batch of a step come next, which is none of those that have been."""

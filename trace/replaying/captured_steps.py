@@ -3,9 +3,9 @@
 What does not agree, or cannot be captured, is left to those who compute op by op and say what differs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter, methodcaller
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from .replay_state import ReplayState, Rules, by_name
 STEPS, BYTES = 64, 1 << 26
 """How many steps, and bytes of their batches, are kept to be done again op by op."""
 
+T = TypeVar("T")
+
 _ARRAYS, _COPY, _NBYTES = {np.ndarray}, methodcaller("copy"), attrgetter("nbytes")
 
 WAIT = 64
@@ -43,6 +45,11 @@ class Done(NamedTuple):
     batch: tuple[Batch, ...]
     nbytes: int
     """Of its micro-batches."""
+
+    @classmethod
+    def own(cls, view: StepView, batch: tuple[Batch, ...]) -> "Done":
+        """With copies of its micro-batches, which nobody else writes to."""
+        return cls(view, *_own(batch))
 
 
 class Launched(NamedTuple):
@@ -123,7 +130,7 @@ class CapturedSteps:
         False for whatever goes wrong but Ctrl-C: then `back` is to be called.
         """
         self._begin_keeping(view)
-        self._kept.append(Done(view, *own(batch)))
+        self._kept.append(Done.own(view, batch))
         self._kept_bytes += self._kept[-1].nbytes
         try:
             return self._run(view, batch, choose) == view.content
@@ -131,6 +138,10 @@ class CapturedSteps:
             raise
         except BaseException:  # a loss function may raise anything; done again op by op, it is said what
             return False
+
+    def next(self, stretch: Sequence[Done]) -> Launched:
+        """Do the first of some steps, many in one launch where they can be. As for `agrees`, `back` may be called."""
+        return self.several(stretch) or Launched(1, agree=self.agrees(stretch[0].view, stretch[0].batch))
 
     def several(self, stretch: Sequence[Done]) -> Launched | None:
         """Do the first of some steps in one launch, as many as can be. None, and nothing done, where one is done alone.
@@ -217,7 +228,27 @@ def _alike(stretch: Sequence[Done], hyper: slice) -> list[Done]:
     return list(stretch[: next(others, None)])
 
 
-def own(batch: tuple[Batch, ...]) -> tuple[tuple[Batch, ...], int]:
+def together(items: Iterable[T], is_enough: Callable[[list[T]], bool]) -> Iterator[list[T]]:
+    """Items, many at a time. An error that ends them early is raised behind those before it."""
+    found = list[T]()
+    try:
+        for item in items:
+            found.append(item)
+            if is_enough(found):
+                yield found
+                found = []
+    except Exception:
+        yield found
+        raise
+    yield found
+
+
+def are_many(found: list[Done]) -> bool:
+    """Whether steps are as many, or their batches as large, as are to be kept to be done again."""
+    return len(found) == STEPS or found[-1].nbytes * len(found) > BYTES
+
+
+def _own(batch: tuple[Batch, ...]) -> tuple[tuple[Batch, ...], int]:
     """Micro-batches that whoever gave them does not write to, and their bytes."""
     if all(micro.__class__ is tuple and set(map(type, micro)) == _ARRAYS for micro in batch):  # as nearly all are
         plain = tuple([tuple(map(_COPY, micro)) for micro in batch])

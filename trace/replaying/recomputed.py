@@ -1,7 +1,7 @@
 """Steps of a recorded run computed again in turn, each held against all that is recorded of it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Literal, TypeAlias, TypeVar, get_args
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -10,13 +10,12 @@ from ...base.errors import DomainError
 from ...runtime.ir.step_tape import Choose, Chosen, chosen_of
 from ...tape import NUMERICS
 from ..v2.check.difference import first_difference
-from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch
 from ..v2.read.reader import StepView, TraceReader
 from ..v2.verdict import Verdict
 from .applied_steps import AppliedSteps
-from .captured_steps import BYTES, STEPS, CapturedSteps, Done, own
+from .captured_steps import STEPS, CapturedSteps, Done, are_many, together
 from .reexecute import Blaming, Executed, FailedError, Made, Model
 from .replay_state import ReplayState, Rules, UnknownRuleError
 
@@ -25,8 +24,6 @@ RunMode: TypeAlias = Literal["replay", "eager"]
 
 WORTH = 32
 """Steps from which on it is worth it to prepare them; fewer are done op by op."""
-
-T = TypeVar("T")
 
 _KEYFRAME = "the keyframe behind it holds another state"
 
@@ -124,25 +121,32 @@ class Recomputed:
         """Do steps in turn, many in one launch where they can be. Raises as `step`, behind those before it."""
         model = self._model if by_model else None
         if model is None:
-            for found in _together(views, lambda found: len(found) == STEPS):
+            for found in together(views, lambda found: len(found) == STEPS):
                 while found:
                     found = found[self._apply(found) :]
             return
-        for stretch in _together((self._taken(model, view) for view in views), self._is_enough):
+        for stretch in together((self._taken(model, view) for view in views), self._is_enough):
             while stretch:
-                done = self._launch(stretch)
-                if not done:
-                    self.step(stretch[0].view, stretch[0].batch)
-                stretch = stretch[done or 1 :]
+                stretch = stretch[self._several(stretch) :]
 
     def _taken(self, model: Model, view: StepView) -> Done:
         """A step with its micro-batches, of which copies are kept where it may be launched."""
         batch = model.take(view)
-        return Done(view, batch, 0) if self._captured is None else Done(view, *own(batch))
+        return Done(view, batch, 0) if self._captured is None else Done.own(view, batch)
 
     def _is_enough(self, found: list[Done]) -> bool:
         """Whether no more steps are to be taken together."""
-        return self._captured is None or len(found) == STEPS or found[-1].nbytes * len(found) > BYTES
+        return self._captured is None or are_many(found)
+
+    def _several(self, stretch: Sequence[Done]) -> int:
+        """Do the first of some steps by the model, many in one launch where they can be: how many."""
+        captured, first = self._captured, stretch[0]
+        if captured is None:
+            self.step(first.view, first.batch)
+            return 1
+        done = captured.next(stretch)
+        self._judge(captured, stretch[done.steps - 1].view, None, agrees=done.agree)
+        return done.steps
 
     def execute(self, view: StepView, batch: tuple[Batch, ...], recorded: Made | None = None) -> Executed:
         """Compute the next step op by op up to its update; ``recorded`` are its gradients and buffers, if read before.
@@ -154,15 +158,6 @@ class Recomputed:
         return self._model.execute(view, self.state, batch, recorded or self._recorded(view), self._ulp_tol)
 
     # ------------------------------------------------------------------ prepared
-
-    def _launch(self, stretch: Sequence[Done]) -> int:
-        """Do the first of some steps at once: how many; none where one is to be done alone."""
-        captured = self._captured
-        launched = None if captured is None else captured.several(stretch)
-        if captured is None or launched is None:
-            return 0
-        self._judge(captured, stretch[launched.steps - 1].view, None, agrees=launched.agree)
-        return launched.steps
 
     def _capture(
         self, captured: CapturedSteps, view: StepView, batch: tuple[Batch, ...], choose: Choose | None
@@ -207,12 +202,14 @@ class Recomputed:
         *before, last = views[: found.steps]
         if before:
             self._as_recorded(before[-1])
+        agree = found.agree and self._ends_as_recorded(last)
+        if not agree:
+            self._recorded(last)  # which raises where it is not what its digests say
         self.grads, self.next = applied.grads, last.step + 1
-        if found.agree and self._ends_as_recorded(last):
+        if agree:
             self._as_recorded(last)
-            return found.steps
-        self._recorded(last)  # which raises where it is not what its digests say
-        self._compare(last)
+        else:
+            self._compare(last)
         return found.steps
 
     # ------------------------------------------------------------------ op by op
@@ -298,18 +295,3 @@ class Recomputed:
                 raise FailedError(Verdict.UPDATE, text, step, name)
         self.state.put(recorded)
         self.checked = step + 1
-
-
-def _together(items: Iterable[T], is_enough: Callable[[list[T]], bool]) -> Iterator[list[T]]:
-    """Items, many at a time. What ends them early is raised behind those before it."""
-    found = list[T]()
-    try:
-        for item in items:
-            found.append(item)
-            if is_enough(found):
-                yield found
-                found = []
-    except (FailedError, InvalidTraceError):
-        yield found
-        raise
-    yield found

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 
 from ...base.arrays import Array
+from ...base.errors import DgrrError
 from ...base.runs.completed_step import CompletedStep, StepNumbers
 from ...runtime.ir.step_tape import Choose, Chosen
 from ...runtime.optim.groups import Groups
@@ -148,22 +149,16 @@ class CapturedSteps:
 
         Nobody else writes to their batches.
         """
-        made, first = self._made, stretch[0].view
-        room = min(STEPS, self._trace.layout.alike(first.step))
-        if room < 2 or len(stretch) < 2:
+        first, made = stretch[0].view, self._made
+        alike = _alike(stretch[: min(STEPS, self._trace.layout.alike(first.step))], self._hyper_at)
+        if len(alike) < 2:
             return None
-        if made is None or self._waits > 0 or self._rules.of(first) is not made.groups:
+        if made is None or self._waits > 0 or not self._has_rules(made, first):
             self._waits -= 1
             return None
         self._begin_keeping(first)
-        alike = _alike(stretch[:room], self._hyper_at)
         recorder = _LaunchRecorder(made.fronts, first)
-        try:
-            done = made.runner.several([_given(each.batch) for each in alike], self._state.count, recorder)
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # as of one step
-            done = SeveralSteps(0, [], [], [], CannotPrepareError())
+        done = self._launched(made, alike, recorder)
         if done is None:
             self._waits, self._wait = self._wait - 1, min(WAIT, 2 * self._wait)
             return None
@@ -174,6 +169,21 @@ class CapturedSteps:
         content = slice(self._content_at, None)
         agree = [front[content] for front in recorder.made] == [each.view.front[content] for each in alike]
         return Launched(len(alike), agree=agree)
+
+    def _launched(self, made: _Prepared, alike: Sequence[Done], recorder: _LaunchRecorder) -> SeveralSteps | None:
+        try:
+            return made.runner.several([_given(each.batch) for each in alike], self._state.count, recorder)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # as of one step
+            return SeveralSteps(0, [], [], [], CannotPrepareError())
+
+    def _has_rules(self, made: _Prepared, view: StepView) -> bool:
+        """Whether the rules of a step are those that were prepared."""
+        try:
+            return self._rules.of(view) is made.groups
+        except DgrrError:
+            return False
 
     def back(self) -> list[Done]:
         """Go back to the state before the steps that were kept, and give these."""

@@ -1,6 +1,6 @@
 """Replay: every update of a trace recomputed from its gradients, and every gradient from the model."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ...base.errors import DomainError
@@ -85,21 +85,29 @@ def replay(
     if unexpected or report.version != VERSION:
         report.findings = unexpected + report.findings
         return report
+
+    def begun(trace: TraceReader) -> _Replay:
+        model = None if loss_fn is None or batches is None else Model(trace, loss_fn, batches)
+        return _Replay(trace, report, model, rules, mode, ulp_tol)
+
     rest, report.findings = report.findings, []
+    _recompute(report, begun, progress=progress)
+    report.findings += rest
+    return report
+
+
+def _recompute(report: Report, begun: "Callable[[TraceReader], _Replay]", *, progress: bool) -> None:
+    """Recompute a trace that was validated; what is found goes into its report."""
     try:
         with open_reader(report.path, mode="tolerate_tail") as trace:
             if not trace.header.mode.has_keyframes:
-                report.findings += [Finding(Verdict.UNPROVEN, _BARE), *rest]
-                return report
-            if trace.has_keyframe(0):  # else it was cut before anything was recorded
-                model = None if loss_fn is None or batches is None else Model(trace, loss_fn, batches)
-                _Replay(trace, report, model, rules, mode, ulp_tol).run(progress=progress)
+                report.findings.append(Finding(Verdict.UNPROVEN, _BARE))
+            elif trace.has_keyframe(0):  # else it was cut before anything was recorded
+                begun(trace).run(progress=progress)
     except InvalidTraceError as error:
         report.findings.append(Finding(error.verdict, error.text))
     except MemoryError:
         report.findings.append(Finding(Verdict.UNPROVEN, "there is not enough memory to recompute the trace"))
-    report.findings += rest
-    return report
 
 
 class _Replay:

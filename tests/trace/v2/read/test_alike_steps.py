@@ -106,7 +106,6 @@ def test_steps_whose_bodies_are_read_to_where_they_are_checked(
     record: str, tmp_path: Path, found: Found, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As long ones are. Of a byte changed anywhere in one, the same is found."""
-    monkeypatch.setattr(alike_steps, "WINDOW", 1)
     monkeypatch.setattr(alike_steps, "LONG", 1)
     path = small(tmp_path / "a", record=record)
     assert found.same(path)["verdict"] == "ok" and found.passed == 5

@@ -65,7 +65,7 @@ class AlikeSteps:
         check = self._next()
         if check is None:
             return False
-        most = min(self._room(check.span), MOST, max(1, WINDOW // check.span))
+        most = 1 if check.span > LONG else min(self._room(check.span), MOST, WINDOW // check.span)
         ends = self._ends
         ends.chain.data[:], ends.link.data[:] = walk.chain, walk.link
         ends.seq[0], ends.step[0] = walk.seq, walk.steps

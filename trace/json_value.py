@@ -9,14 +9,18 @@ from typing import Any, ClassVar, cast
 
 
 class Plain:
-    """A dataclass that programs get in plain types: its fields, or what `_keys` names instead, in that order."""
+    """A dataclass that programs get in plain types: its fields, or what `_keys` names or `_told` says instead."""
 
     __slots__ = ()
     _keys: ClassVar[tuple[str, ...]] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types as JSON has them, by the names of the attributes."""
-        return {name: json_value(getattr(self, name)) for name in self._keys or _field_names(self)}
+        return {name: json_value(value) for name, value in self._told().items()}
+
+    def _told(self) -> Mapping[str, object]:
+        """What programs get, by name and in that order."""
+        return {name: getattr(self, name) for name in self._keys or _field_names(self)}
 
 
 def _field_names(value: object) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from ...base.arrays import Array, Arrays
 from ...tape import DomainError
+from ...tape.numerics.prepared.prepared_calls import Row
 from ..ir.builder import Builder
 from ..ir.graph import Role, Value
 from ..lower.bind import bind
@@ -47,8 +48,13 @@ class CapturedUpdate:
                 outside[id] = state[value.name]
             elif value.role is Role.CONST:
                 outside[id] = stored(builder.constants[id])[0]
-        self.run = bind(plan, outside).run
+        self._bound = bind(plan, outside)
+        self.run = self._bound.run
         """Update everything once, by what lies in the gradients."""
+
+    def rows(self) -> list[Row]:
+        """The same, as part of a program."""
+        return self._bound.rows.tolist()  # type: ignore[no-any-return]
 
 
 def _declared(builder: Builder, role: Role, arrays: Mapping[str, Array]) -> dict[str, int]:

@@ -41,6 +41,8 @@ class Lowering:
         """``repeated(node)`` plans what runs bodies."""
         self.graph, self.aliases, self.strides, self._repeated = graph, aliases, strides, repeated
         self._outputs = set(graph.outputs.values())
+        self._consumed = self._outputs & _read(graph, state=True) - _read(graph, state=False)
+        """Outputs that rules alone read, and in row-major order: gradients."""
         self.ops: list[LoweredOp] = []
         self.places: dict[int, StoragePlace] = {}
         self.viewed: set[int] = set()
@@ -87,9 +89,15 @@ class Lowering:
         self.ops.append(LoweredOp(words.kernel, boolean.dtype, node.outputs, inputs, words, words.work, node.id))
 
     def _hold(self, out: int, source: int) -> None:
-        """Copy an output of the graph that is a view of what the step overwrites: it is read after the step."""
+        """Copy an output of the graph that is a view of what the step overwrites: it is read after the step.
+
+        One that rules alone read, and whose axes are in another order, is copied into row-major order: they want it so,
+        and so does whoever reads it after the step.
+        """
         place = self.places[out]
-        if out in self._outputs and place.root in self.graph.updates:
+        overwritten = out in self._outputs and place.root in self.graph.updates
+        turned = not place.layout.is_dense and 0 not in place.layout.strides
+        if overwritten or (turned and out in self._consumed):
             self._copy(out, place, source)
 
     def _step(self, slot: Slot, ids: Mapping[Slot, int], source: int) -> None:
@@ -171,6 +179,11 @@ class Lowering:
             offset = i * first.dtype.itemsize
             self.places[value] = StoragePlace(whole, ArrayLayout(first.shape, first.strides, offset, first.dtype))
         return whole
+
+
+def _read(graph: IRGraph, *, state: bool) -> set[int]:
+    """The values that the nodes read that update state, or all others."""
+    return {v for node in graph.nodes if (node.op in STATE_OPS) is state for v in node.reads}
 
 
 def _kernel_call(step: KernelStep, out: int, inputs: tuple[int, ...], source: int) -> LoweredOp:

@@ -26,6 +26,10 @@ class LaunchRows(Protocol):
 class LaunchRecorder(Protocol):
     """A recorder that can record several steps in the launch that does them."""
 
+    def room(self, first: int) -> int:
+        """How many steps from one on may be in one launch, at most."""
+        ...
+
     def rows(
         self, first: CompletedStep, hyper: Sequence[Mapping[str, float]], numbers: StepNumbers
     ) -> LaunchRows | None:

@@ -1,5 +1,6 @@
 """The trace of one fit: opened before its first step, told of every step, sealed when the fit ends well."""
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -50,6 +51,10 @@ class Journal:
         self.launches = self._recorder if isinstance(self._recorder, LaunchRecorder) else None
         if self._validated is not None:
             self.validation(self._validated)
+
+    def room(self, steps: int) -> int:
+        """How many steps may be done in one launch when so many are done, at most."""
+        return sys.maxsize if self.launches is None else self.launches.room(steps)
 
     @property
     def takes_launches(self) -> bool:

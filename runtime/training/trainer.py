@@ -302,7 +302,7 @@ class Trainer(TrainedArrays):
         losses, pace = list[Any](), self._new_pace()
         for epoch, take in feed.epochs():
             self.history.begin_epoch(epoch)
-            while batches := take(pace.room(self.steps)):
+            while batches := take(min(pace.room(self.steps), self._journal.room(self.steps))):
                 while batches:
                     began = perf_counter()
                     done = self._train(batches)

@@ -1,7 +1,7 @@
 """The certificate of an audit: what was drawn, what was found, and what follows from it, as JSON."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...base.atomic_file import replacing
@@ -114,23 +114,23 @@ class Audit(Printed, Plain):
     def __bool__(self) -> bool:
         return self.ok
 
-    def to_dict(self) -> dict[str, Any]:
+    def _told(self) -> dict[str, object]:
         """The certificate, in plain types. It has no claims until the audit is complete: units are computed in the
         order of the run, so a part of the sample is not random."""
         units = self.trace.units
         return {
             "certificate": VERSION,
-            "trace": asdict(self.trace),
+            "trace": self.trace,
             "model": self.model,
             "versions": self.versions,
-            "nonce": self.nonce.hex(),
-            "challenge": self.challenge.hex(),
+            "nonce": self.nonce,
+            "challenge": self.challenge,
             "units": len(units),
             "sample": self.sample,
             "results": [_result(units, unit, found) for unit, found in sorted(self.found.items())],
             "complete": self.complete,
-            "verdict": self.verdict.value,
-            "claims": [claim.to_dict() for claim in claims(units, self.size)] if self.complete else [],
+            "verdict": self.verdict,
+            "claims": claims(units, self.size) if self.complete else [],
         }
 
     def save(self, path: FilePath) -> None:

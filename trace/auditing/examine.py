@@ -85,11 +85,25 @@ class Examiner:
             self._go_to(unit.start if records else self._run.next)
         except FailedError as failed:
             self._broken = failed.finding
+        if self._broken is None:
+            self._go_through(range(self._run.next, unit.start if records else unit.stop), by_model=not records)
         while self._run.next < unit.stop and self._broken is None:
             view = self._trace[self._run.next]
-            executes = found is None and (not records or view.step in unit)
-            found = self._one(view, executes=executes) or found
+            found = self._one(view, executes=found is None) or found
         return found or self._broken or self._without_end(unit)
+
+    def _go_through(self, steps: range, *, by_model: bool) -> None:
+        """Do steps, many in one launch. Without recorded gradients what is found in them ends the way."""
+        try:
+            self._run.through(self._views(steps, taken=by_model), by_model=by_model)
+        except (FailedError, InvalidTraceError, MemoryError) as error:
+            self._broken = _finding(error, self._run.next)
+
+    def _views(self, steps: range, *, taken: bool) -> Iterator[StepView]:
+        """Steps, whose batches are taken or not."""
+        for step in steps:
+            self._next = step + 1 if taken else self._next
+            yield self._trace[step]
 
     def _go_to(self, step: int) -> None:
         """Let the batch of a step come next, which is none of those that have been."""
@@ -114,7 +128,7 @@ class Examiner:
         try:
             self._run.step(view, self._model.take(view))
         except FailedError as failed:
-            if not self._run.records or self._run.next != view.step:
+            if self._run.next != view.step:
                 raise
             return failed.finding
         return None

@@ -1,5 +1,6 @@
 """Steps of a recorded run, computed now from a state of it and recorded, up to the first that differs."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -11,7 +12,7 @@ from ...base.runs.run import RuleGroup, Run
 from ...runtime.ir.step_tape import tape_of
 from ...tape import NUMERICS, DgrrError
 from ..replaying import recomputed
-from ..replaying.captured_steps import STEPS, CapturedSteps, Done
+from ..replaying.captured_steps import STEPS, CapturedSteps, Done, are_many, together
 from ..replaying.execution import CannotExecuteError, ComputedStep, Execution, LossFn
 from ..replaying.recomputed import RunMode
 from ..replaying.replay_state import ReplayState, Rules
@@ -170,14 +171,27 @@ def _left(
 
     Gives the steps that are to be done again from there, in the state that is left; None where all agree.
     """
-    captured = CapturedSteps(trace, execution.loss_fn, state, rules, trace.header.state_every)
-    for view in map(trace.__getitem__, steps):
-        batch = execution.take(view)
-        if batch is None or not captured.agrees(view, batch):
-            return captured.back()
+    captured, left = CapturedSteps(trace, execution.loss_fn, state, rules, trace.header.state_every), len(steps)
+    for stretch in together(_with_batches(map(trace.__getitem__, steps), execution), are_many):
+        while stretch:
+            done = captured.next(stretch)
+            stretch, left = stretch[done.steps :], left - done.steps
+            if not done.agree:
+                return [*captured.back(), *stretch]
+    if left:
+        return captured.back()
     seal = trace.seal
     ends = steps.stop == len(trace) and seal is not None and bool(seal.final)
     return captured.back() if ends and seal and state.first_other(seal.final[:-1]) is not None else None
+
+
+def _with_batches(views: Iterable[StepView], execution: Execution) -> Iterator[Done]:
+    """Steps with their batches, as long as there are any."""
+    for view in views:
+        batch = execution.take(view)
+        if batch is None:
+            return
+        yield Done.own(view, batch)
 
 
 def _train(

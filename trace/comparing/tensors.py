@@ -62,9 +62,9 @@ class DifferentElement(Plain):
         distance = f", {self.distance}" if self.index else ""
         return [f"{place}a {exact(self.a)}", f"{' ' * len(place)}b {exact(self.b)}{distance}"]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types; each value as text in decimal, hexadecimal and bits."""
-        return {"index": list(self.index), "a": exact(self.a), "b": exact(self.b), "ulp": self.ulp}
+    def _told(self) -> dict[str, object]:
+        """Each value as text in decimal, hexadecimal and bits."""
+        return {"index": self.index, "a": exact(self.a), "b": exact(self.b), "ulp": self.ulp}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 What does not agree, or cannot be captured, is left to those who compute op by op and say what differs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter, methodcaller
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from ...base.arrays import Array
+from ...base.errors import DgrrError
 from ...base.runs.completed_step import CompletedStep, StepNumbers
 from ...runtime.ir.step_tape import Choose, Chosen
 from ...runtime.optim.groups import Groups
@@ -30,6 +31,8 @@ from .replay_state import ReplayState, Rules, by_name
 STEPS, BYTES = 64, 1 << 26
 """How many steps, and bytes of their batches, are kept to be done again op by op."""
 
+T = TypeVar("T")
+
 _ARRAYS, _COPY, _NBYTES = {np.ndarray}, methodcaller("copy"), attrgetter("nbytes")
 
 WAIT = 64
@@ -43,6 +46,11 @@ class Done(NamedTuple):
     batch: tuple[Batch, ...]
     nbytes: int
     """Of its micro-batches."""
+
+    @classmethod
+    def own(cls, view: StepView, batch: tuple[Batch, ...]) -> "Done":
+        """With copies of its micro-batches, which nobody else writes to."""
+        return cls(view, *_own(batch))
 
 
 class Launched(NamedTuple):
@@ -68,6 +76,10 @@ class _LaunchRecorder:
         self._fronts, self._first, self._hyper, self._ahead = fronts, first.step, first.hyper, 0
         self.made = list[bytes]()
         """Behind the launch, the fronts of its steps."""
+
+    def room(self, first: int) -> int:
+        """See `LaunchRecorder`; no more are handed over."""
+        return STEPS
 
     def rows(
         self, first: CompletedStep, hyper: Sequence[Mapping[str, float]], numbers: StepNumbers
@@ -119,7 +131,7 @@ class CapturedSteps:
         False for whatever goes wrong but Ctrl-C: then `back` is to be called.
         """
         self._begin_keeping(view)
-        self._kept.append(Done(view, *own(batch)))
+        self._kept.append(Done.own(view, batch))
         self._kept_bytes += self._kept[-1].nbytes
         try:
             return self._run(view, batch, choose) == view.content
@@ -128,24 +140,25 @@ class CapturedSteps:
         except BaseException:  # a loss function may raise anything; done again op by op, it is said what
             return False
 
+    def next(self, stretch: Sequence[Done]) -> Launched:
+        """Do the first of some steps, many in one launch where they can be. As for `agrees`, `back` may be called."""
+        return self.several(stretch) or Launched(1, agree=self.agrees(stretch[0].view, stretch[0].batch))
+
     def several(self, stretch: Sequence[Done]) -> Launched | None:
         """Do the first of some steps in one launch, as many as can be. None, and nothing done, where one is done alone.
 
         Nobody else writes to their batches.
         """
-        made, first = self._made, stretch[0].view
-        if made is None or self._waits > 0 or self._rules.of(first) is not made.groups:
+        first, made = stretch[0].view, self._made
+        alike = _alike(stretch[: min(STEPS, self._trace.layout.alike(first.step))], self._hyper_at)
+        if len(alike) < 2:
+            return None
+        if made is None or self._waits > 0 or not self._has_rules(made, first):
             self._waits -= 1
             return None
         self._begin_keeping(first)
-        alike = _alike(stretch, self._hyper_at)
         recorder = _LaunchRecorder(made.fronts, first)
-        try:
-            done = made.runner.several([_given(each.batch) for each in alike], self._state.count, recorder)
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # as of one step
-            done = SeveralSteps(0, [], [], [], CannotPrepareError())
+        done = self._launched(made, alike, recorder)
         if done is None:
             self._waits, self._wait = self._wait - 1, min(WAIT, 2 * self._wait)
             return None
@@ -156,6 +169,21 @@ class CapturedSteps:
         content = slice(self._content_at, None)
         agree = [front[content] for front in recorder.made] == [each.view.front[content] for each in alike]
         return Launched(len(alike), agree=agree)
+
+    def _launched(self, made: _Prepared, alike: Sequence[Done], recorder: _LaunchRecorder) -> SeveralSteps | None:
+        try:
+            return made.runner.several([_given(each.batch) for each in alike], self._state.count, recorder)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # as of one step
+            return SeveralSteps(0, [], [], [], CannotPrepareError())
+
+    def _has_rules(self, made: _Prepared, view: StepView) -> bool:
+        """Whether the rules of a step are those that were prepared."""
+        try:
+            return self._rules.of(view) is made.groups
+        except DgrrError:
+            return False
 
     def back(self) -> list[Done]:
         """Go back to the state before the steps that were kept, and give these."""
@@ -210,7 +238,27 @@ def _alike(stretch: Sequence[Done], hyper: slice) -> list[Done]:
     return list(stretch[: next(others, None)])
 
 
-def own(batch: tuple[Batch, ...]) -> tuple[tuple[Batch, ...], int]:
+def together(items: Iterable[T], is_enough: Callable[[list[T]], bool]) -> Iterator[list[T]]:
+    """Items, many at a time. An error that ends them early is raised behind those before it."""
+    found = list[T]()
+    try:
+        for item in items:
+            found.append(item)
+            if is_enough(found):
+                yield found
+                found = []
+    except Exception:
+        yield found
+        raise
+    yield found
+
+
+def are_many(found: list[Done]) -> bool:
+    """Whether steps are as many, or their batches as large, as are to be kept to be done again."""
+    return len(found) == STEPS or found[-1].nbytes * len(found) > BYTES
+
+
+def _own(batch: tuple[Batch, ...]) -> tuple[tuple[Batch, ...], int]:
     """Micro-batches that whoever gave them does not write to, and their bytes."""
     if all(micro.__class__ is tuple and set(map(type, micro)) == _ARRAYS for micro in batch):  # as nearly all are
         plain = tuple([tuple(map(_COPY, micro)) for micro in batch])

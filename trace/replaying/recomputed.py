@@ -1,6 +1,6 @@
 """Steps of a recorded run computed again in turn, each held against all that is recorded of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..v2.format.digest import Batch
 from ..v2.read.reader import StepView, TraceReader
 from ..v2.verdict import Verdict
 from .applied_steps import AppliedSteps
-from .captured_steps import CapturedSteps, Done
+from .captured_steps import STEPS, CapturedSteps, Done, are_many, together
 from .reexecute import Blaming, Executed, FailedError, Made, Model
 from .replay_state import ReplayState, Rules, UnknownRuleError
 
@@ -99,11 +99,6 @@ class Recomputed:
         if self._applies and self.records:
             self._applied = self._applied or AppliedSteps(self._trace, self.state, self._rules)
 
-    @property
-    def launches(self) -> bool:
-        """Whether many steps may be done at once."""
-        return self._captured is not None
-
     def step(self, view: StepView, batch: tuple[Batch, ...] | None = None, choose: Choose | None = None) -> Chosen:
         """Do the next step: by the model, if micro-batches are given, else by the gradients that are recorded.
 
@@ -116,19 +111,42 @@ class Recomputed:
         if batch is None or not self.executes:
             if batch is not None and self._model is not None:
                 self._model.require_recorded(view, batch)
-            self._apply(view)
+            self._apply([view])
             return []
         if self._captured is not None:
             return self._capture(self._captured, view, batch, choose)
         return self._op_by_op(view, batch, choose)
 
-    def steps(self, stretch: Sequence[Done]) -> None:
-        """Do the next steps in turn by the model, many in one launch where they can be. Raises as `step`."""
-        while stretch:
-            done = self._launch(stretch)
-            if not done:
-                self.step(stretch[0].view, stretch[0].batch)
-            stretch = stretch[done or 1 :]
+    def through(self, views: Iterable[StepView], *, by_model: bool) -> None:
+        """Do steps in turn, many in one launch where they can be. Raises as `step`, behind those before it."""
+        model = self._model if by_model else None
+        if model is None:
+            for found in together(views, lambda found: len(found) == STEPS):
+                while found:
+                    found = found[self._apply(found) :]
+            return
+        for stretch in together((self._taken(model, view) for view in views), self._is_enough):
+            while stretch:
+                stretch = stretch[self._several(stretch) :]
+
+    def _taken(self, model: Model, view: StepView) -> Done:
+        """A step with its micro-batches, of which copies are kept where it may be launched."""
+        batch = model.take(view)
+        return Done(view, batch, 0) if self._captured is None else Done.own(view, batch)
+
+    def _is_enough(self, found: list[Done]) -> bool:
+        """Whether no more steps are to be taken together."""
+        return self._captured is None or are_many(found)
+
+    def _several(self, stretch: Sequence[Done]) -> int:
+        """Do the first of some steps by the model, many in one launch where they can be: how many."""
+        captured, first = self._captured, stretch[0]
+        if captured is None:
+            self.step(first.view, first.batch)
+            return 1
+        done = captured.next(stretch)
+        self._judge(captured, stretch[done.steps - 1].view, None, agrees=done.agree)
+        return done.steps
 
     def execute(self, view: StepView, batch: tuple[Batch, ...], recorded: Made | None = None) -> Executed:
         """Compute the next step op by op up to its update; ``recorded`` are its gradients and buffers, if read before.
@@ -140,15 +158,6 @@ class Recomputed:
         return self._model.execute(view, self.state, batch, recorded or self._recorded(view), self._ulp_tol)
 
     # ------------------------------------------------------------------ prepared
-
-    def _launch(self, stretch: Sequence[Done]) -> int:
-        """Do the first of some steps at once: how many; none where one is to be done alone."""
-        captured = self._captured
-        launched = None if captured is None or len(stretch) < 2 else captured.several(stretch)
-        if captured is None or launched is None:
-            return 0
-        self._judge(captured, stretch[launched.steps - 1].view, None, agrees=launched.agree)
-        return launched.steps
 
     def _capture(
         self, captured: CapturedSteps, view: StepView, batch: tuple[Batch, ...], choose: Choose | None
@@ -179,21 +188,29 @@ class Recomputed:
         digests = self.digests_after(view)
         return digests is None or self.state.first_other(digests) is None
 
-    def _apply(self, view: StepView) -> None:
-        agrees = None if self._applied is None else self._applied.done(view)
+    def _apply(self, views: Sequence[StepView]) -> int:
+        """Do the first of some steps by the gradients that are recorded: how many."""
+        applied, first = self._applied, views[0]
+        found = None if applied is None else applied.several(views)
         if self._captured is not None:
             self._captured.forget()
-        if self._applied is None or agrees is None:
-            self._op_by_op(view, None)
-            if self._applied is not None:
-                self._applied.prepare(view)
-            return
-        self.grads, self.next = self._applied.grads, view.step + 1
-        if agrees and self._ends_as_recorded(view):
-            self._as_recorded(view)
-            return
-        self._recorded(view)  # which raises where it is not what its digests say
-        self._compare(view)
+        if applied is None or found is None:
+            self._op_by_op(first, None)
+            if applied is not None:
+                applied.prepare(first)
+            return 1
+        *before, last = views[: found.steps]
+        if before:
+            self._as_recorded(before[-1])
+        agree = found.agree and self._ends_as_recorded(last)
+        if not agree:
+            self._recorded(last)  # which raises where it is not what its digests say
+        self.grads, self.next = applied.grads, last.step + 1
+        if agree:
+            self._as_recorded(last)
+        else:
+            self._compare(last)
+        return found.steps
 
     # ------------------------------------------------------------------ op by op
 
@@ -258,7 +275,7 @@ class Recomputed:
 
     def digests_after(self, view: StepView) -> Sequence[bytes] | None:
         """Those of the state after a step: of the STEP, or, behind the last, of the SEAL; None where none are due."""
-        if view.root is not None:
+        if self._trace.layout.due(view.step):
             return view.record.state_in_order(self._trace.layout)
         seal = self._trace.seal
         is_last = view.step == len(self._trace) - 1

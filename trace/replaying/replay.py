@@ -1,6 +1,6 @@
 """Replay: every update of a trace recomputed from its gradients, and every gradient from the model."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ...base.errors import DomainError
@@ -13,7 +13,6 @@ from ..v2.errors import InvalidTraceError, NotRecordedError
 from ..v2.format.constants import VERSION, RecordMode
 from ..v2.read.reader import StepView, TraceReader, open_reader
 from ..v2.verdict import Verdict
-from .captured_steps import BYTES, STEPS, Done, own
 from .execution import Batches, LossFn
 from .expected import require_expected, require_root
 from .recomputed import Recomputed, RunMode, require_mode
@@ -85,21 +84,29 @@ def replay(
     if unexpected or report.version != VERSION:
         report.findings = unexpected + report.findings
         return report
+
+    def begun(trace: TraceReader) -> _Replay:
+        model = None if loss_fn is None or batches is None else Model(trace, loss_fn, batches)
+        return _Replay(trace, report, model, rules, mode, ulp_tol)
+
     rest, report.findings = report.findings, []
+    _recompute(report, begun, progress=progress)
+    report.findings += rest
+    return report
+
+
+def _recompute(report: Report, begun: "Callable[[TraceReader], _Replay]", *, progress: bool) -> None:
+    """Recompute a trace that was validated; what is found goes into its report."""
     try:
         with open_reader(report.path, mode="tolerate_tail") as trace:
             if not trace.header.mode.has_keyframes:
-                report.findings += [Finding(Verdict.UNPROVEN, _BARE), *rest]
-                return report
-            if trace.has_keyframe(0):  # else it was cut before anything was recorded
-                model = None if loss_fn is None or batches is None else Model(trace, loss_fn, batches)
-                _Replay(trace, report, model, rules, mode, ulp_tol).run(progress=progress)
+                report.findings.append(Finding(Verdict.UNPROVEN, _BARE))
+            elif trace.has_keyframe(0):  # else it was cut before anything was recorded
+                begun(trace).run(progress=progress)
     except InvalidTraceError as error:
         report.findings.append(Finding(error.verdict, error.text))
     except MemoryError:
         report.findings.append(Finding(Verdict.UNPROVEN, "there is not enough memory to recompute the trace"))
-    report.findings += rest
-    return report
 
 
 class _Replay:
@@ -124,12 +131,7 @@ class _Replay:
             run.begin(0)
             views = trace if run.updates or self._model is not None else ()
             shown = showing(self._noted(views), "replay", len(trace), wanted=progress)
-            if self._model is not None and run.launches:
-                for stretch in self._stretches(self._model, shown):
-                    run.steps(stretch)
-            else:
-                for view in shown:
-                    run.step(view, None if self._model is None else self._model.take(view))
+            run.through(shown, by_model=self._model is not None)
         except FailedError as failed:
             report.findings.append(failed.finding)
             if failed.finding.verdict in _CHECKS:
@@ -147,20 +149,6 @@ class _Replay:
             if view.step == 0 and view.order == "tree":
                 self._report.notes.append(f"the {view.micro_batches} micro-batches of a step were added in a tree")
             yield view
-
-    def _stretches(self, model: Model, views: Iterable[StepView]) -> Iterator[list[Done]]:
-        """The steps with their batches, many at a time. What ends them early is raised behind those before it."""
-        found = list[Done]()
-        try:
-            for view in views:
-                found.append(Done(view, *own(model.take(view))))
-                if len(found) == STEPS or found[-1].nbytes * len(found) > BYTES:
-                    yield found
-                    found = []
-        except (FailedError, InvalidTraceError):
-            yield found
-            raise
-        yield found
 
     def _other(self, view: StepView, name: str) -> str:
         """What to say of a state that is not the recorded one."""

@@ -261,8 +261,7 @@ def _rebuilt(
     run = Recomputed(trace, model, rules, lambda past, name: text, mode=mode, **way)
     model.pass_over(view.step if records else keyframe)
     run.begin(keyframe)
-    for past in (trace[i] for i in range(keyframe, view.step)):
-        run.step(past, None if records else model.take(past))
+    run.through(map(trace.__getitem__, range(keyframe, view.step)), by_model=not records)
     origin = Origin(trace, view, loss_fn, model.ahead(), rules)
     done, loss = run.execute(view, model.take(view)), cast(np.floating[Any], view.loss)
     roles = (TensorRole.PARAM, TensorRole.STATE, TensorRole.BUFFER)

@@ -14,7 +14,7 @@ from ...base.diagnosis import Remark, worth_a_look
 from ...screen.curves import plotted, sparkline
 from ...screen.showing import counted, drawn, facts_grid, rate, size
 from ..diagnosed import diagnosed
-from ..json_value import Plain, json_value
+from ..json_value import Plain
 from ..replaying.validate import validate
 from ..told import ToldOfRun
 from ..v2.check.report import Report
@@ -84,10 +84,9 @@ class RunOverview(Plain):
         rules = ", ".join(self.rules)
         return f"{counted(self.parameters, 'parameter')} in {counted(self.tensors, 'tensor')}, {rules}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types."""
+    def _told(self) -> dict[str, object]:
         best, places = self.best, [int(i) for i in np.linspace(0, self.steps - 1, min(self.steps, CURVE))]
-        found: dict[str, object] = {
+        return {
             "path": self.path,
             "state": self.state,
             "steps": self.steps,
@@ -112,7 +111,6 @@ class RunOverview(Plain):
             "state_root": self.state_root,
             "report": self.report,
         }
-        return {name: json_value(value) for name, value in found.items()}
 
     def screen(self, width: int) -> RenderableType:
         """All of it for a rich console."""

@@ -1,7 +1,6 @@
 """A recorded tensor of one step as people look at it: a value, a gradient, or what the step added to a value."""
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -9,14 +8,14 @@ from rich.text import Text
 
 from ...base.arrays import Array
 from ...screen.pictures import Picture
-from ..json_value import json_value
+from ..json_value import Plain
 from ..v2.errors import NotRecordedError
 from ..v2.read.reader import TraceReader
 from ..watching.expression import What
 
 
 @dataclass(frozen=True)
-class ShownTensor:
+class ShownTensor(Plain):
     """A tensor of a trace: its value before a step - that before no step stands after the last -, the gradient that the
     step was done with, or what the step added to the value.
     """
@@ -48,10 +47,8 @@ class ShownTensor:
             return f"{self.path}: value of {self.name} {where}"
         return f"{self.path}: {'gradient' if self.what == 'grad' else 'update'} of {self.name} at step {self.step}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types."""
-        told = {"name": self.name, "what": self.what, "step": self.step}
-        return {key: json_value(value) for key, value in (told | asdict(Picture(self.array).summary)).items()}
+    def _told(self) -> dict[str, object]:
+        return {"name": self.name, "what": self.what, "step": self.step} | asdict(Picture(self.array).summary)
 
     def screen(self) -> RenderableType:
         """Its picture for a rich console."""

@@ -59,8 +59,7 @@ class WatchedSteps:
         if model is not None:
             model.pass_over(keyframe)
         self._run.begin(keyframe)
-        for view in map(trace.__getitem__, range(keyframe, first)):
-            self.step(view, looked=False)
+        self._run.through(map(trace.__getitem__, range(keyframe, first)), by_model=model is not None)
 
     def step(self, view: StepView, *, looked: bool) -> Trials:
         """The trials of the next step, where it is to be looked at. Raises FailedError, InvalidTraceError."""

@@ -41,11 +41,17 @@ class Copied:
     has, from so many bytes behind that place.
     """
 
-    def __init__(self, data: Array, places: Array, outs: Sequence[tuple[Array, int]]) -> None:
-        self._kept = (data, places, outs)
-        first = address_of(data)
-        rows = [(address_of(out), first + at, 1, address_of(places), 1, 1, out.nbytes) for out, at in outs]
+    def __init__(self, outs: Sequence[tuple[Array, int]]) -> None:
+        rows = [(address_of(out), 0, 1, 0, 1, 1, out.nbytes) for out, _ in outs]
+        self._behind = np.array([at for _, at in outs], np.int64)
+        self._outs = outs
         self.table: Array = np.array(rows, np.int64).reshape(-1, machine.SOURCE)
+
+    def of(self, data: Array, places: Array) -> "Copied":
+        """The same, of these; the caller keeps them until it has run."""
+        self.table[:, machine.BASE] = address_of(data) + self._behind
+        self.table[:, machine.PLACES] = address_of(places)
+        return self
 
 
 class PreparedCalls:

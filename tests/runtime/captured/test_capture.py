@@ -256,3 +256,16 @@ def test_gradients_of_accumulated_batches_are_means() -> None:
     got, dense = copied(three.gradients((batch_of(1), batch_of(2)))), three.grads((batch_of(1), batch_of(2)))
     for name, array in got.items():
         assert array.tobytes() == ((one[name] + two[name]) / np.float32(2)).tobytes() == dense[name].numpy().tobytes()  # type: ignore[union-attr]
+
+
+def test_gradients_lie_in_row_major_order() -> None:
+    """Those too that a formula gives with its axes turned: whoever reads them needs no copy."""
+
+    def loss_fn(p: Any, x: Any) -> Any:
+        return ops.reduce_sum(ops.conv2d(x, p["kernel"]) ** 2.0) + ops.reduce_sum((x[0, 0] @ p["w"].T) ** 2.0)
+
+    params = {"kernel": np.ones((3, 2, 2, 2)), "w": np.ones((4, 5))}
+    step = capture(loss_fn, params, SGD(0.1), np.ones((2, 2, 5, 5)))
+    step(np.ones((2, 2, 5, 5)))
+    assert {name: grad.flags.c_contiguous for name, grad in step.consumed.items()} == dict.fromkeys(params, True)
+    assert step.verify(2).ok

@@ -184,6 +184,16 @@ def test_batches_that_end_too_soon(tmp_path: Path) -> None:
     assert fast.findings == slow.findings or slow.findings[0].step == 0
 
 
+def test_what_differs_before_batches_end_is_said_first(tmp_path: Path) -> None:
+    path = train(tmp_path / "t", batches=LONG)
+
+    def other(p: Any, batch: Any, ctx: Any) -> Any:
+        return loss_fn(p, batch) * (ops.cast(ctx.step == 66, "float64") + 1.0)
+
+    report = replay(path, loss_fn=other, batches=iter(LONG[:70]))
+    assert (report.verdict, report.findings[0].step) == (Verdict.GRADIENT, 66)
+
+
 def test_what_differs_is_said_in_the_same_words(tmp_path: Path, by_parts: list[int]) -> None:
     """From the last state that was kept: that before step 64."""
     path = train(tmp_path / "t", batches=LONG)
@@ -321,6 +331,25 @@ def test_rates_are_told_and_other_numbers_are_not(tmp_path: Path, by_parts: list
     by_parts.clear()
     path = recorded(tmp_path / "decays", [0.5] * 6, [0.0, 0.0, 0.5, 0.5, 0.25, 0.25])
     assert replay(path).ok and by_parts == [0, 2, 3, 4, 5]
+
+
+def test_other_numbers_that_change_amid_launches(tmp_path: Path, launched: list[Launched], by_parts: list[int]) -> None:
+    """All in powers of two, so that no order of operations shows. From the last state that was kept all is op by op."""
+    params: dict[str, Any] = {"w": np.ones(1)}
+    state = SGD(0.5, weight_decay=0.5).init(params)
+    run = Run(params, state, [RuleGroup("sgd@1", SGD.names)], numerics=NUMERICS)
+    with open_recorder(Keep(tmp_path / "t", record="digest"), run) as recorder:
+        for step in range(75):
+            decay = 0.0 if step < 70 else 0.5
+            hyper = SGD(0.5, weight_decay=decay).hyperparameters()
+            told: dict[str, Any] = {"hyper": hyper, "grads": {"w": np.array([2.0])}, "batch": (np.ones(1),)}
+            loss = np.array(2.0 * params["w"][0])
+            params["w"] = params["w"] - 0.5 * (2.0 + decay * params["w"])
+            state["step"] = np.asarray(state["step"] + 1)
+            recorder.step(CompletedStep(step=step, loss=loss, params=params, state=state, **told))
+    report = replay(tmp_path / "t", loss_fn=lambda p, x: (p["w"] * 2.0).sum(), batches=[(np.ones(1),)])
+    assert report.ok, report
+    assert launched and by_parts == [*range(64, 75)]
 
 
 @pytest.mark.parametrize("rate", [-0.5, np.nan, np.inf])

@@ -3,6 +3,7 @@
 A body is a run of tensors without padding. `BodyExtent` says which tensor stands at which offset of the body.
 """
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,12 @@ class FrameLayout:
     def due(self, step: int) -> bool:
         """Whether the state after `step` is digested."""
         return (step + 1) % self.state_every == 0
+
+    def alike(self, step: int) -> int:
+        """How many steps in turn, from one on, are like it in that the state after them is digested, or is not."""
+        if self.state_every == 1:
+            return sys.maxsize
+        return max(1, self.state_every - 1 - step % self.state_every)
 
     def recorded(self, tensors: int, *, due: bool) -> int:
         """Of so many tensors that a STEP has digests of, how many are in its body; they come first."""

@@ -46,6 +46,8 @@ class StepView:
     def __init__(self, trace: "TraceReader", frame: Frame, record: StepRecord | None) -> None:
         self._trace, self._frame, self._record = trace, frame, record
         self.step = frame.step
+        self.front: bytes = frame.front
+        """All that is recorded of the step but values of tensors, as the file has it."""
 
     @property
     def record(self) -> StepRecord:
@@ -130,14 +132,9 @@ class StepView:
         return {t.name: d for t, d in zip(self._trace.schema.tensors, digests, strict=True)}
 
     @property
-    def front(self) -> bytes:
-        """All that is recorded of the step but values of tensors, as the file has it."""
-        return self._frame.front
-
-    @property
     def content(self) -> bytes:
         """What the state chain holds of the step: its front without link and batch id."""
-        return STEP.front(self._trace.layout).chained(self._frame.front)
+        return STEP.front(self._trace.layout).chained(self.front)
 
     def body_into(self, memory: memoryview) -> None:
         """Read the first bytes of the body to a place; none of them is held against its digest.

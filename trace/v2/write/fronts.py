@@ -59,7 +59,7 @@ class StepFronts:
         self.names = ScalarNames.of(layout.schema, clip_value)
         self._link, self._step = np.zeros(algorithm.size, np.uint8), np.zeros(1, np.int64)
         prepares = algorithm is Algorithm.XXH3_128
-        self._prepared = PreparedSteps(self.names, tensors, layout.state_every, self._made) if prepares else None
+        self._prepared = PreparedSteps(self.names, tensors, layout, self._made) if prepares else None
 
     def _made(self, kind: StepKind) -> KeptFront:
         return KeptFront(kind, self._layout, self.names, self._tensors, self._link, self._step)

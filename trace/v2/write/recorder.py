@@ -138,6 +138,11 @@ class TraceRecorder:
         self._writer.step(front, [raw(array) for array in body])
         return front
 
+    def room(self, first: int) -> int:
+        """How many steps from one on may be recorded in one launch, at most; 1 where it is to be recorded alone."""
+        room = min(self._keyframes.room(first), self._schedule.room(first), self._layout.alike(first))
+        return max(1, room) if self._prepared is not None else 1
+
     def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]], numbers: StepNumbers) -> StepRows | None:
         """What records several steps in one launch: rows of the machine, run behind each step.
 
@@ -152,8 +157,7 @@ class TraceRecorder:
         alone = self._repeated is not None or first.step == 0 or tuple(numbers.metrics) != self._shown
         if self._prepared is None or alone or first.step != self._writer.steps:
             return None
-        room = min(self._keyframes.room(first.step), self._schedule.room(first.step))
-        return self._prepared.rows(first, hyper[:room], numbers)
+        return self._prepared.rows(first, hyper[: self.room(first.step)], numbers)
 
     def recorded(self, last: CompletedStep, rows: StepRows) -> None:
         """The launch has ended behind this step. It is recorded now if a row of the recorder has ended the launch.
@@ -163,7 +167,7 @@ class TraceRecorder:
         """
         steps = self._writer.steps
         if steps > rows.first:
-            self._writer.made(rows.nbytes, steps=steps - rows.first, told=(METRICS,) if rows.told else ())
+            rows.made(steps - rows.first)
         if steps == last.step:
             self.step(last)
             return

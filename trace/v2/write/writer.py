@@ -145,13 +145,13 @@ class TraceWriter:
         self.marks()
 
     def room(self, nbytes: int, *, told: bool = False) -> int:
-        """How many STEPs of so many bytes may be held back before something else is to be done.
+        """How many STEPs may be made before something else is to be done; of each so many bytes are held back.
 
-        Of those in whose bytes more is told, the last one before marks is left out: these stand between the two.
+        Of those behind which more is told, the last one before marks is left out: these stand between the two.
         """
         every = self._commit_every or STEPS_PER_INDEX
         before_marks = min(STEPS_PER_INDEX - len(self._step_offsets), every - self._steps[0] % every) - told
-        return min((len(self.held) - self._used[0]) // nbytes, before_marks)
+        return min((len(self.held) - self._used[0]) // nbytes, before_marks) if nbytes else before_marks
 
     def made(
         self, nbytes: int, pieces: Sequence[Buffer] = (), steps: int = 1, told: Sequence[FrameType[Any]] = ()

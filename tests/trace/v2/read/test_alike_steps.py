@@ -10,6 +10,7 @@ import pytest
 
 from dgrr.trace import InvalidTraceError, open_trace, validate
 from dgrr.trace.v2.read import locate, worth
+from dgrr.trace.v2.read.prepared import alike_steps
 from dgrr.trace.v2.read.prepared.alike_steps import MOST
 from dgrr.trace.v2.read.prepared.steps_ahead import StepsAhead
 from dgrr.trace.v2.read.scan import Walk
@@ -98,6 +99,23 @@ def test_steps_that_are_longer_than_what_is_read_at_once(tmp_path: Path, found: 
     assert path.stat().st_size > 5 * 120_000
     assert found.same(path)["verdict"] == "ok"
     assert found.passed == 4
+
+
+@pytest.mark.parametrize("record", ["digest", "grads", "full"])
+def test_steps_whose_bodies_are_read_to_where_they_are_checked(
+    record: str, tmp_path: Path, found: Found, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long ones are. Of a byte changed anywhere in one, the same is found."""
+    monkeypatch.setattr(alike_steps, "LONG", 1)
+    path = small(tmp_path / "a", record=record)
+    assert found.same(path)["verdict"] == "ok" and found.passed == 5
+    data, file = path.read_bytes(), File.parse(path.read_bytes())
+    begin = data.index(bytes(file.of(STEP, 3).front)) - 48
+    verdicts = set[str]()
+    for place in range(begin, data.index(bytes(file.of(STEP, 4).front)) - 48, 11):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        verdicts.add(found.same(path)["verdict"])
+    assert verdicts and "ok" not in verdicts
 
 
 @pytest.mark.parametrize("loss", [np.float32("nan"), np.float64("inf")])

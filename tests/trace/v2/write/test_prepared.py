@@ -2,13 +2,16 @@
 
 import copy
 import dataclasses
+import errno
 import itertools
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dgrr.base import system
 from dgrr.base.runs.completed_step import StepNumbers
 from dgrr.tape.numerics.engine import machine
 from dgrr.trace import CompletedStep, NonFiniteError, TraceRecorder, TraceWriteError, open_trace, validate
@@ -230,12 +233,13 @@ NO_NUMBERS = StepNumbers(None, {})
 class Run:
     """A run whose arrays stay where they are, step by step."""
 
-    def __init__(self, *, clipped: bool = False, metrics: tuple[str, ...] = ()) -> None:
+    def __init__(self, *, clipped: bool = False, metrics: tuple[str, ...] = (), big: bool = False) -> None:
         self.clipped = clipped
         scale = np.array(0.25) if clipped else None
         self.numbers = StepNumbers(scale, {name: np.array(0.5 + i) for i, name in enumerate(metrics)})
-        self.params, self.grads = {"w": some(3, 4), "b": some(4)}, {"w": some(3, 4), "b": some(4)}
-        self.state = {"m": some(3, 4), "corrections": np.array([0.5, 0.25])}
+        rows = 3000 if big else 3
+        self.params, self.grads = {"w": some(rows, 4), "b": some(4)}, {"w": some(rows, 4), "b": some(4)}
+        self.state = {"m": some(rows, 4), "corrections": np.array([0.5, 0.25])}
         self.loss, self.batch = np.array(1.0, np.float32), (some(2, 3), np.arange(2))
 
     def done(self, step: int) -> CompletedStep:
@@ -275,10 +279,12 @@ NUMBERS: list[dict[str, Any]] = [
     {"clipped": True},
     {"metrics": ("accuracy", "é")},
     {"clipped": True, "metrics": ("accuracy",)},
+    {"big": True},
+    {"big": True, "metrics": ("accuracy",)},
 ]
 
 
-@pytest.mark.parametrize("numbers", NUMBERS, ids=["plain", "clipped", "metrics", "both"])
+@pytest.mark.parametrize("numbers", NUMBERS, ids=["plain", "clipped", "metrics", "both", "big", "big with metrics"])
 @pytest.mark.parametrize("every", [1, 5])
 @pytest.mark.parametrize("record", ["digest", "grads"])
 def test_several_steps_in_one_launch(record: str, every: int, numbers: dict[str, Any], tmp_path: Path) -> None:
@@ -401,6 +407,60 @@ def test_no_launch_records_more_than_can_be_held_back(tmp_path: Path) -> None:
         rows = recorder.rows(run.done(1), [run.done(1).hyper] * 64, NO_NUMBERS)
         assert rows is not None
         left = len(recorder._writer.held) - int(recorder._writer.held_bytes[0])
-        assert rows.steps == left // rows.nbytes < 20
+        nbytes = recorder._prepared._steps.last[1].nbytes  # type: ignore[union-attr]
+        assert rows.steps == left // nbytes < 20
         assert launch(run, recorder, 64) == rows.steps
     assert validate(tmp_path / "t").ok
+
+
+def big_launch(run: Run, recorder: TraceRecorder) -> tuple[Any, list[Any]]:
+    """Rows behind the first step, of frames that are written at once, and how to run them."""
+    recorder.step(run.done(0))
+    rows = recorder.rows(run.done(1), [run.done(i).hyper for i in range(1, 6)], run.numbers)
+    assert rows is not None and rows.steps == 5
+    return rows, [rows.rows.ctypes.data, len(rows.rows), 0, np.zeros(2, np.int64)]
+
+
+def test_long_frames_are_written_as_they_are_made(tmp_path: Path) -> None:
+    """Not after the launch: nothing is held back, nor needs memory."""
+    run = Run(big=True, metrics=("accuracy",))
+    with run.begun(tmp_path / "t", "grads", 1) as recorder:
+        rows, args = big_launch(run, recorder)
+        before, sizes = (tmp_path / "t.partial").stat().st_size, list[int]()
+        for _ in range(3):
+            assert not machine.run(*args)
+            sizes.append((tmp_path / "t.partial").stat().st_size)
+        frame = sizes[2] - sizes[1]
+        assert frame > 48000 and sizes[1] - sizes[0] == frame and sizes[0] - before >= frame
+        recorder.recorded(run.done(3), rows)
+    assert (validate(tmp_path / "t").ok, validate(tmp_path / "t").steps) == (True, 4)
+
+
+def test_a_write_that_fails_in_a_launch_ends_it_and_names_file_and_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(big=True)
+    with run.begun(tmp_path / "t", "grads", 1) as recorder:
+        rows, args = big_launch(run, recorder)
+        assert not machine.run(*args)
+
+        def full(descriptor: int, buffers: Any) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(system, "write", full)
+            assert machine.run(*args) == 1
+        with pytest.raises(TraceWriteError, match=r"t\.partial: write failed: No space left on device"):
+            recorder.recorded(run.done(2), rows)
+    with open_trace(tmp_path / "t.partial") as trace:
+        assert len(trace) == 2
+
+
+def test_a_write_that_is_cut_short_in_a_launch_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, real = Run(big=True), system.write
+    with run.begun(tmp_path / "t", "grads", 1) as recorder:
+        rows, args = big_launch(run, recorder)
+        monkeypatch.setattr(system, "write", lambda file, given: real(file, [given[0][: len(given[0]) // 2 or 1]]))
+        assert not machine.run(*args) and not machine.run(*args)
+        recorder.recorded(run.done(2), rows)
+    assert (validate(tmp_path / "t").ok, validate(tmp_path / "t").steps) == (True, 3)

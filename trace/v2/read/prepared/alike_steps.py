@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .....base.arrays import Array
 from .....tape.numerics.xxh3.constants import DIGEST
 from ...format.constants import HEAD, HEAD_LENGTH, STEPS_PER_INDEX
 from ...format.digest import Algorithm
@@ -15,6 +16,9 @@ MOST = 64
 
 WINDOW = 1 << 20
 """Bytes of several STEPs that are read at once."""
+
+LONG, LONGEST = 1 << 18, 1 << 22
+"""Bytes of a STEP whose body is read to where it is checked, and of the longest payload that is checked so."""
 
 KINDS = 16
 """How many kinds are kept prepared; a run that has more is read frame by frame."""
@@ -30,6 +34,7 @@ class AlikeSteps:
         self._walk, frames = walk, walk.frames
         self._source, self._salt_crc = frames.source, frames.salt_crc
         self._ends = ChainEnds.new()
+        self._window: Array = np.empty(DIGEST + WINDOW, np.uint8)
         self._known: dict[Kind, StepCheck | None] = {}
         self._prepares = frames.algorithm is Algorithm.XXH3_128
 
@@ -47,7 +52,7 @@ class AlikeSteps:
         if kind in self._known:
             self._known[kind] = None
         elif len(self._known) < KINDS:
-            fits = is_like_others(layout, frame) and kind[0] <= self._source.limits.block
+            fits = is_like_others(layout, frame) and kind[0] <= LONGEST
             self._known[kind] = self._made(frame) if fits else None
 
     def _made(self, frame: Frame) -> StepCheck:
@@ -60,17 +65,28 @@ class AlikeSteps:
         check = self._next()
         if check is None:
             return False
-        most = min(self._room(check.span), MOST, max(1, WINDOW // check.span))
+        most = 1 if check.span > LONG else min(self._room(check.span), MOST, WINDOW // check.span)
         ends = self._ends
         ends.chain.data[:], ends.link.data[:] = walk.chain, walk.link
         ends.seq[0], ends.step[0] = walk.seq, walk.steps
-        data = self._source.read(walk.end - DIGEST, DIGEST + most * check.span)
-        frames, places = np.frombuffer(data, np.uint8), DIGEST + check.span * np.arange(most)
-        passed = check.run(frames, places)
+        if check.span > LONG:
+            frames, closing_at = np.frombuffer(self._ends_alone(check), np.uint8), check.opening
+        else:
+            frames, closing_at = self._window[: DIGEST + most * check.span], None
+            self._source.read_into(walk.end - DIGEST, frames.data)
+        places = DIGEST + check.span * np.arange(most)
+        passed = check.run(frames, places, closing_at)
         if passed:
             said = check.said(frames, int(places[passed - 1]))
             walk.pass_over(passed, check.span, Passed(ends.chain.tobytes(), ends.link.tobytes(), *said))
         return passed == most
+
+    def _ends_alone(self, check: StepCheck) -> bytes:
+        """The next STEP without its body, which is read to where it is checked."""
+        begin, source = self._walk.end, self._source
+        source.read_into(begin + check.opening, check.body.data)
+        opening = source.read(begin - DIGEST, DIGEST + check.opening)
+        return opening + source.read(begin + check.closing.start, len(check.closing))
 
     def _next(self) -> StepCheck | None:
         """What checks STEPs like the next frame, if there is one and it is prepared."""
@@ -83,7 +99,6 @@ class AlikeSteps:
 
     def _room(self, span: int) -> int:
         """How many STEPs of so many bytes there may be up to the end, to an INDEX, or to those whose state is due."""
-        walk, every = self._walk, self._walk.layout.state_every
+        walk = self._walk
         listed = STEPS_PER_INDEX * (len(walk.indexes) + 1) - walk.steps
-        alike = listed if every == 1 else max(1, every - 1 - walk.steps % every)
-        return min((self._source.size - walk.end) // span, listed, alike)
+        return min((self._source.size - walk.end) // span, listed, walk.layout.alike(walk.steps))

@@ -67,30 +67,33 @@ class StepCheck:
         self.span = frame.end - frame.offset
         self._hashed = zeros(DIGEST + self.opening)
         self._front = self._hashed[DIGEST + HEAD_LENGTH :]
-        self._body = zeros(frame.body_length if in_turn else 0)
+        self.body: Array = zeros(frame.body_length if in_turn else 0)
         self.closing = range(HEAD_LENGTH + payload, self.span)
         """Where in it padding and chain digest lie, as head and front lie in its first ``opening`` bytes."""
         self._closing = zeros(len(self.closing))
+        self._copied = dict[int | None, Copied]()
         self._program = PreparedCalls(*self._parts())
 
     def run(self, data: Array, places: Array, closing_at: int | None = None) -> int:
         """How many STEPs in turn, of those that lie at some places of data, are those that come next.
 
-        The 16 bytes before each belong to the data, and its last ones lie ``closing_at`` behind its place, if not
-        where they lie in a file.
+        The 16 bytes before each belong to the data. Where its last ones lie is said if that is not as in a file:
+        ``closing_at`` behind its place, and the body is not among the data, but in ``body``.
         """
-        copied = Copied(data, places, self._pieces(self.closing.start if closing_at is None else closing_at))
-        return self._program.run_on(copied, len(places))
+        if closing_at not in self._copied:
+            self._copied[closing_at] = Copied(self._pieces(closing_at))
+        return self._program.run_on(self._copied[closing_at].of(data, places), len(places))
 
     def said(self, data: Array, place: int) -> tuple[bytes, bytes]:
         """The front of a STEP that was checked, and its state root, or nothing where the state is not due."""
         front = data[place + HEAD_LENGTH : place + self.opening].tobytes()
         return front, front[-DIGEST:] if self._due else b""
 
-    def _pieces(self, closing_at: int) -> list[tuple[Array, int]]:
+    def _pieces(self, closing_at: int | None) -> list[tuple[Array, int]]:
         """What is copied of a STEP, and where that begins, counted from its head."""
-        pieces = [(self._hashed, -DIGEST), (self._body, self.opening), (self._closing, closing_at)]
-        return [(out, at) for out, at in pieces if out.nbytes]
+        body = [(self.body, self.opening)] if closing_at is None else []
+        closing = self._closing, self.closing.start if closing_at is None else closing_at
+        return [(out, at) for out, at in [(self._hashed, -DIGEST), *body, closing] if out.nbytes]
 
     # ------------------------------------------------------------------ the program
 
@@ -147,7 +150,7 @@ class StepCheck:
 
     def _tensors(self, digests: Array) -> Iterator[Message]:
         for i, e in enumerate(self._extents):
-            spec, elements = self._layout.schema.tensors[e.tensor], self._body[e.offset :][: e.nbytes]
+            spec, elements = self._layout.schema.tensors[e.tensor], self.body[e.offset :][: e.nbytes]
             head = own_bytes(preamble(spec.dtype, spec.shape))
             yield Message(head, e.nbytes, digests[DIGEST * i :][:DIGEST], place_of(elements))
 

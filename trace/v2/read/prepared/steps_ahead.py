@@ -89,10 +89,7 @@ class StepsAhead:
 
     def _offsets(self, step: int, check: StepCheck) -> Sequence[int]:
         """Those of the next STEPs whose state is due like that of the first, as many as a window holds."""
-        every, room = self._layout.state_every, MOST
-        if every > 1:
-            room = max(1, every - 1 - step % every)
-        found = list[int]()
+        room, found = min(MOST, self._layout.alike(step)), list[int]()
         for i in range(step, min(step + room, self._steps)):
             offset = self._offset_of(i)
             beyond = offset + check.span > self._frames.source.size

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from typing_extensions import Buffer
+
 from .....base.arrays import Array
 from .....tape.numerics.crc32.checksums import Checksums
 from .....tape.numerics.prepared.moves import Counter, Move, Moves
@@ -55,3 +57,7 @@ class Framed:
     def pieces(self, body: list[Piece]) -> list[Piece]:
         """What the frame consists of, with the pieces of its body."""
         return [(place_of(self.opening), self.opening.nbytes), *body, (place_of(self.closing), self.closing.nbytes)]
+
+    def buffers(self, body: list[Buffer]) -> list[Buffer]:
+        """The same where they lie."""
+        return [self.opening.data, *body, self.closing.data]

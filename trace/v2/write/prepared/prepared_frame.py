@@ -1,11 +1,10 @@
 """Whole frames of the steps of one kind: what a `PreparedFront` makes, with head, checksums, chain and body."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from typing_extensions import Buffer
 
 from .....base.arrays import Array
-from .....base.runs.completed_step import CompletedStep
 from .....tape.numerics.prepared.moves import Appended
 from .....tape.numerics.prepared.prepared_calls import PreparedPart
 from ...format.digest import raw
@@ -41,10 +40,6 @@ class PreparedFrame(PreparedFront):
             pieces = self._framed.pieces([(self._given.place(i), self._nbytes[i]) for i in body])
             yield Appended(pieces, self._writer.held, self._writer.held_bytes)
 
-    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]], scale: Array | None) -> Array | None:
-        """See `PreparedFront`; None too where a frame is too long to be held back."""
-        return super().rows(first, hyper, scale) if self.is_held else None
-
     def pieces(self, arrays: Sequence[Array]) -> list[Buffer]:
         """The frame of the last step, made of these arrays, where it is not held back."""
-        return [self._framed.opening.data, *map(raw, arrays[self.body]), self._framed.closing.data]
+        return self._framed.buffers([raw(array) for array in arrays[self.body]])

@@ -1,12 +1,16 @@
 """The steps of a run, recorded in one compiled call each, or in the launch of several."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from .....base.arrays import Array
 from .....base.runs.completed_step import CompletedStep, StepNumbers
+from .....tape.numerics.prepared.called import Called
+from .....tape.numerics.prepared.prepared_calls import PreparedCalls
+from ...format.of_step import METRICS
 from ..scalar_names import ScalarNames
 from ..tensors import RecordedTensors
 from ..writer import TraceWriter
@@ -17,17 +21,17 @@ from .prepared_steps import PreparedSteps
 
 
 class StepRows(NamedTuple):
-    """Rows of the machine, run behind each of so many steps at most; of each the bytes, and the front of the last.
+    """Rows of the machine, run behind each of so many steps at most, and the front of the last step.
 
-    ``told`` says whether metrics are among them.
+    ``made``, called behind the launch with the number of its steps, has the writer go on behind them, or raises what
+    has ended the launch.
     """
 
     rows: Array
     first: int
     steps: int
-    nbytes: int
     front: memoryview
-    told: bool
+    made: Callable[[int], None]
 
 
 class PreparedFrames:
@@ -35,8 +39,10 @@ class PreparedFrames:
 
     def __init__(self, names: ScalarNames, tensors: RecordedTensors, writer: TraceWriter) -> None:
         self._names, self._tensors, self._writer = names, tensors, writer
-        self._metrics = PreparedMetrics((), writer)
-        self._steps = PreparedSteps(names, tensors, writer.layout.state_every, self._made)
+        self._metrics = PreparedMetrics((), writer, appended=True)
+        self._write: Callable[[], None] = lambda: None
+        self._called = Called(lambda: self._write())
+        self._steps = PreparedSteps(names, tensors, writer.layout, self._made)
 
     def _made(self, kind: StepKind) -> PreparedFrame | None:
         """What makes the steps of a kind; None if their frames are to be cut."""
@@ -63,19 +69,25 @@ class PreparedFrames:
         Metrics of these names have been recorded, too.
         """
         frame, room = self._steps.next(first.step)
-        metrics = self._metrics_of(tuple(numbers.metrics))
+        metrics = None if frame is None else self._metrics_of(tuple(numbers.metrics), appended=frame.is_held)
         if frame is None or metrics is None:
             return None
-        nbytes, told = frame.nbytes + metrics.nbytes, bool(numbers.metrics)
-        steps = min(len(hyper), room, self._writer.room(nbytes, told=told))
+        nbytes, told = frame.nbytes + metrics.nbytes, [METRICS] if numbers.metrics else []
+        steps = min(len(hyper), room, self._writer.room(nbytes if frame.is_held else 0, told=bool(told)))
         rows = frame.rows(first, hyper[:steps], numbers.scale) if steps > 0 else None
         if rows is None:
             return None
-        rows = np.concatenate([rows, metrics.rows(first.step, numbers.metrics)])
-        return StepRows(rows, first.step, steps, nbytes, frame.front, told)
+        every = [rows, metrics.rows(first.step, numbers.metrics)]
+        made = partial(self._writer.made, nbytes, told=told)
+        if frame.is_held:
+            return StepRows(np.concatenate(every), first.step, steps, frame.front, lambda n: made(steps=n))
+        pieces = [*frame.pieces(frame.arrays(first, numbers.scale) or ()), *metrics.pieces]
+        self._write = partial(made, pieces)
+        every.append(PreparedCalls(self._called).rows())
+        return StepRows(np.concatenate(every), first.step, steps, frame.front, lambda _: self._called.require_done())
 
-    def _metrics_of(self, names: tuple[str, ...]) -> PreparedMetrics | None:
+    def _metrics_of(self, names: tuple[str, ...], *, appended: bool) -> PreparedMetrics | None:
         """What makes the METRICS of these; None if their frames cannot be held back."""
-        if self._metrics.names != names:
-            self._metrics = PreparedMetrics(names, self._writer)
+        if (self._metrics.names, self._metrics.appended) != (names, appended):
+            self._metrics = PreparedMetrics(names, self._writer, appended=appended)
         return self._metrics if self._metrics.is_held else None

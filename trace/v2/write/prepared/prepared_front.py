@@ -129,6 +129,11 @@ class PreparedFront:
     def _program(self) -> PreparedCalls:
         return PreparedCalls(*self._parts())
 
+    @cached_property
+    def _taking(self) -> PreparedCalls:
+        """What looks at the arrays alone."""
+        return PreparedCalls(self._given)
+
     def _parts(self) -> Iterator[PreparedPart]:
         """What is done, in turn: first the arrays are looked at."""
         yield self._given
@@ -196,7 +201,7 @@ class PreparedFront:
         None, with nothing done, where it is none of this kind, or an array is not as it is written: of another dtype,
         shape or order, or with an infinity or NaN.
         """
-        arrays = self._arrays(done, None if done.clip is None else np.asarray(done.clip[1], np.float64))
+        arrays = self.arrays(done, None if done.clip is None else np.asarray(done.clip[1], np.float64))
         if arrays is None:
             return None
         self._tell(done.clip, [done.hyper])
@@ -209,16 +214,16 @@ class PreparedFront:
         All have the arrays of the first, the scale of clipping where it lies, and each its hyperparameters. None, where
         that one is of another kind.
         """
-        arrays = self._arrays(first, scale)
+        arrays = self.arrays(first, scale)
         if arrays is None:
             return None
         self._given.take(arrays)
-        if PreparedCalls(self._given).run():
+        if self._taking.run():
             return None
         self._tell(first.clip, hyper)
         return self._program.rows()[1:]
 
-    def _arrays(self, done: CompletedStep, scale: Array | None) -> tuple[Array, ...] | None:
+    def arrays(self, done: CompletedStep, scale: Array | None) -> tuple[Array, ...] | None:
         """The arrays of a step, the scale behind them; None if it is of another kind."""
         batch = self._batch(done.batch)
         if batch is None or self._said != (len(done.grads), scale is not None, done.micro_batches, done.order):

@@ -9,6 +9,7 @@ import numpy as np
 from .....base.arrays import Array
 from .....base.runs.completed_step import CompletedStep
 from ...format.digest import batch_arrays
+from ...format.layout import FrameLayout
 from ..scalar_names import ScalarNames
 from ..tensors import RecordedTensors, is_loss
 from .prepared_front import MOST, PreparedFront, StepKind
@@ -26,9 +27,9 @@ class PreparedSteps(Generic[P]):
     """Steps that can be made in one call, by what ``make`` makes for their kind."""
 
     def __init__(
-        self, names: ScalarNames, tensors: RecordedTensors, state_every: int, make: Callable[[StepKind], P | None]
+        self, names: ScalarNames, tensors: RecordedTensors, layout: FrameLayout, make: Callable[[StepKind], P | None]
     ) -> None:
-        self._names, self._tensors, self._every, self._make = names, tensors, state_every, make
+        self._names, self._tensors, self._layout, self._make = names, tensors, layout, make
         self._known: dict[StepKind, P | None] = {}
         self.last: list[P | None] = [None, None]
         """What the last step was made by, of those whose state is not due and of those whose is."""
@@ -39,7 +40,7 @@ class PreparedSteps(Generic[P]):
         None, with nothing done, where the step is to be made of its parts: an array is not as it is written, of another
         dtype, shape or order, or with an infinity or NaN; or nothing is made for its kind.
         """
-        due = (done.step + 1) % self._every == 0
+        due = self._layout.due(done.step)
         step = self.last[due]
         if step is not None and (arrays := step.run(done)) is not None:
             return step, arrays
@@ -52,12 +53,10 @@ class PreparedSteps(Generic[P]):
     def next(self, step: int) -> tuple[P | None, int]:
         """What made the last step like the one of this number, and how many in turn are of its kind, at most `MOST`.
 
-        None where the state is due behind that one alone.
+        None where that is one alone.
         """
-        left = self._every - step % self._every
-        if left == 1 and self._every > 1:
-            return None, 0
-        return self.last[left == 1], MOST if self._every == 1 else min(MOST, left - 1)
+        room = min(MOST, self._layout.alike(step))
+        return (self.last[self._layout.due(step)], room) if room > 1 else (None, 0)
 
     def _of_kind(self, kind: StepKind) -> P | None:
         """What makes the steps of a kind; None if that cannot be prepared."""

@@ -10,7 +10,7 @@ import numpy as np
 from ...base.arrays import Array
 from ...base.runs.called_op import CalledOp
 from ..v2.errors import NotRecordedError
-from ..v2.format.constants import TensorRole
+from ..v2.format.constants import FLOATS, TensorRole
 from ..v2.format.digest import dtype_name
 from ..v2.format.sketch import length, sketch
 from ..v2.read.op_digests import OpDigests
@@ -21,9 +21,6 @@ from .settings import Differing, differing, step_of
 from .tensors import Side, TensorDifference, tensor_difference
 
 Digests = dict[str, bytes]
-
-_FLOATS = ("f32", "f64")
-"""The types whose values a tolerance is for."""
 
 
 @dataclass(slots=True)
@@ -151,7 +148,7 @@ class Pair:
         if arrays is not None:
             self.known.add(unread.title)
             return tensor_difference(name, what, spec.dtype, *arrays, tolerance)
-        if self.one_digest and (tolerance.bitwise or spec.dtype not in _FLOATS):
+        if self.one_digest and (tolerance.bitwise or spec.dtype not in FLOATS):
             return unread
         apart = self._apart(step, what, name)
         allowed = None if apart is None else tolerance.allows(*apart, math.prod(spec.shape))

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from ...base.arrays import Array
+from ...base.arrays import Array, is_float
 from ...base.ulp import FARTHEST, exact, ulp_distances
 from ..json_value import Plain
 from ..v2.format.digest import canonical
@@ -160,7 +160,7 @@ def tensor_difference(
         return None
     places = np.flatnonzero(differs)
     x, y = a.reshape(-1)[places], b.reshape(-1)[places]
-    ulps = ulp_distances(x, y) if a.dtype.kind == "f" else None
+    ulps = ulp_distances(x, y) if is_float(a.dtype) else None
     absolute, relative = _apart(x, y)
     return TensorDifference(
         *(name, what, a.shape, dtype, None, len(places), _largest(absolute), _largest(relative)),

@@ -30,7 +30,8 @@ class TorchOptimizer:
     def __init__(self, torch: Any, optimizer: Any, params: Mapping[str, Any]) -> None:
         self._torch, self._optimizer, self._params = torch, optimizer, params
         self._names = _grouped(optimizer, params)
-        self._law = _law_of(torch, optimizer)
+        small = any(param.dtype not in (torch.float32, torch.float64) for param in params.values())
+        self._law = None if small else _law_of(torch, optimizer)
         self._buffers = dict(self._laid_out())
         self.rule = name_of(self._law.rule if self._law else _own_name(optimizer), len(self._names))
         place = {name: i for i, name in enumerate(params)}
@@ -51,7 +52,7 @@ class TorchOptimizer:
         read = _law_hyper if self._law else _numbers
         return joined([read(group) for group in self._optimizer.param_groups])
 
-    def state(self, steps: int) -> dict[str, Array]:
+    def state(self, steps: int, *, copy: bool = True) -> dict[str, Array]:
         """The state after so many steps of the trace, by the names of the law: zeros where there is nothing yet.
 
         Of an optimizer that follows no law it is the count of its steps.
@@ -60,7 +61,7 @@ class TorchOptimizer:
         found: dict[str, Array] = {"step": np.array(step)}
         if self._law is not None and issubclass(self._law, Adam) and len(self._names) == 1:
             found["corrections"] = np.array(corrections(self.hyper(), step))
-        return found | {key: self._buffer(theirs, name) for key, (theirs, name) in self._buffers.items()}
+        return found | {key: self._buffer(theirs, name, copy=copy) for key, (theirs, name) in self._buffers.items()}
 
     def _laid_out(self) -> Iterator[tuple[str, tuple[str, str]]]:
         """Every buffer as the law names it, with PyTorch's name and the param; buffer by buffer."""
@@ -71,9 +72,9 @@ class TorchOptimizer:
                 if buffer in law.buffers:
                     yield from ((f"{buffer}/{name}", (theirs, name)) for name in names)
 
-    def _buffer(self, theirs: str, name: str) -> Array:
+    def _buffer(self, theirs: str, name: str, *, copy: bool) -> Array:
         kept = self._kept(name).get(theirs)
-        return array(self._torch.zeros_like(self._params[name]) if kept is None else kept)
+        return array(self._torch.zeros_like(self._params[name]) if kept is None else kept, copy=copy)
 
     def _count(self, name: str) -> int:
         kept = self._kept(name)

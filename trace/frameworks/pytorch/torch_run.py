@@ -138,7 +138,7 @@ class TorchRun(RecordedRun):
         if self._torch.compiler.is_compiling() or not self._torch.is_grad_enabled():
             return
         loss = output.get("loss") if isinstance(output, Mapping) else output
-        if isinstance(loss, self._torch.Tensor) and loss.numel() == 1 and loss.is_floating_point():
+        if isinstance(loss, self._torch.Tensor) and loss.numel() == 1 and loss.requires_grad and not loss.is_complex():
             self._hand_over(self._own, loss, self._calls[-1:])
 
     def _before(self, optimizer: Any, args: Any, kwargs: Any) -> Any:

@@ -30,4 +30,5 @@ def real_parts(array: Array) -> Array:
     if array.dtype.kind != "c":
         return array
     floats = array.dtype.newbyteorder("=").type(0).real.dtype.newbyteorder(array.dtype.byteorder)
-    return np.ascontiguousarray(array)[..., None].view(floats).reshape(*array.shape, 2)
+    pairs: Array = np.ascontiguousarray(array)[..., None].view(floats).reshape(*array.shape, 2)
+    return pairs

@@ -10,6 +10,7 @@ import xxhash
 
 from dgrr.trace import Keep, compare, open_trace, recompute, record_torch, validate
 
+from ..v2.format.minimal import Minimal
 from .pytorch_runs import batches, cross_entropy, network, sgd, torch, train
 
 CODES = {"float16": 12, "bfloat16": 13, "float8_e4m3fn": 14, "float8_e5m2": 15, "float8_e4m3fnuz": 16}
@@ -51,6 +52,7 @@ def test_a_tensor_of_each_type_is_its_bytes(tmp_path: Path, word: str) -> None:
         run.loss(model(torch.ones(2)).sum(), batch=(held, "a text")).backward()
         optimizer.step()
     assert validate(tmp_path / "run.dgrr")
+    assert Minimal((tmp_path / "run.dgrr").read_bytes()).keyframes[0]["held"] == bytes_of(held)
     with open_trace(tmp_path / "run.dgrr") as trace:
         assert trace.header.reader == 3
         kept = trace.buffers(0)["held"]

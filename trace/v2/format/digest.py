@@ -111,7 +111,9 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     """
     if name in NUMPY_DTYPES:
         return NUMPY_DTYPES[name]
-    return np.dtype(getattr(package(f"arrays of {NUMPY_NAMES[name]}", "ml_dtypes"), NUMPY_NAMES[name]))
+    word = NUMPY_NAMES[name]
+    kind: type = getattr(package(f"arrays of {word}", "ml_dtypes"), word)
+    return np.dtype(kind)
 
 
 def dtype_name(dtype: np.dtype[Any]) -> str:

@@ -2,6 +2,8 @@
 
 import os
 from contextlib import ExitStack, suppress
+from functools import partial
+from pathlib import Path
 
 from ..exit_codes import Exit
 from ..file_version import TraceFileError
@@ -14,6 +16,7 @@ from .calls.drift import NEAR, elsewhere, first_change
 from .causes import first_call_of, first_op_of, schema_cause, step_cause
 from .losses import loss_curves
 from .policy import Policy, PolicyLike
+from .ranks.folders import compare_folders
 from .result import Cause, Comparison
 from .search import first_divergent
 from .settings import differing, environment_of, framework_of, header_of, rule_of, shown
@@ -31,7 +34,7 @@ def compare(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise", prove
     tolerance is held against every recorded value, step by step.
 
     Args:
-        a: the reference: a path, or an open trace.
+        a: the reference: a path, or an open trace; or a folder with a trace for each process of a run, `b` then too.
         b: what is held against it.
         policy: "bitwise", "ulp=4", "rtol=1e-5,atol=1e-8", or a dict of tensor patterns to these, of which the first
             that matches counts: ``{"*.bias": "ulp=4", "*": "bitwise"}``. "drift" asks of runs of another framework
@@ -54,6 +57,8 @@ def compare(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise", prove
     """
     wanted = Policy.parse(policy)
     names = [_path(trace) for trace in (a, b)]
+    if all(map(os.path.isdir, names)):
+        return compare_folders(Path(names[0]), Path(names[1]), partial(compare, policy=wanted, proven=proven))
     try:
         with ExitStack() as stack:
             traces = [_opened(stack, trace) for trace in (a, b)]

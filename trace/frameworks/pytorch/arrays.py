@@ -3,9 +3,10 @@
 from threading import local
 from typing import Any
 
+import numpy as np
+
 from ....base.arrays import Array
 from ....base.errors import DTypeError
-from ....base.packages import package
 from ...v2.format.digest import FORMAT_NAMES, numpy_dtype
 
 
@@ -36,8 +37,10 @@ def array(tensor: Any, *, copy: bool = True) -> Array:
 
 
 def local_part(tensor: Any) -> Any:
-    """What this rank has of a tensor."""
-    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+    """What this rank has of a tensor, once it has arrived."""
+    if hasattr(tensor, "to_local"):
+        tensor = tensor.to_local()
+    return tensor.wait() if hasattr(tensor, "trigger_wait") else tensor
 
 
 def dtype_word(dtype: Any) -> str:
@@ -51,9 +54,20 @@ def _array(tensor: Any, *, copy: bool) -> Array:
     word = dtype_word(tensor.dtype)
     if word not in FORMAT_NAMES:
         raise DTypeError(f"record_torch: expected tensors of {', '.join(FORMAT_NAMES)}; got {word}")
-    found, dtype = tensor.resolve_conj().resolve_neg().to("cpu", copy=copy), numpy_dtype(FORMAT_NAMES[word])
-    if dtype.isbuiltin == 2:  # numpy has it not, and PyTorch hands over its bits alone
-        torch = package("record_torch", "torch")
-        found = found.view(torch.int16 if dtype.itemsize == 2 else torch.uint8)
-    values: Array = found.numpy().view(dtype)
-    return values
+    there: Array = np.asarray(_Lent(tensor.resolve_conj().resolve_neg().to("cpu")))
+    return (there.copy() if copy else there).view(numpy_dtype(FORMAT_NAMES[word]))
+
+
+class _Lent:
+    """The memory of a tensor as numpy takes it: `Tensor.numpy` would have PyTorch never free or resize it again."""
+
+    def __init__(self, tensor: Any) -> None:
+        size = tensor.element_size()
+        self._tensor = tensor
+        self.__array_interface__ = {
+            "data": (tensor.data_ptr(), False),
+            "shape": tuple(tensor.shape),
+            "strides": tuple(size * stride for stride in tensor.stride()),
+            "typestr": f"|V{size}",
+            "version": 3,
+        }

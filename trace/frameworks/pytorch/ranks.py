@@ -5,16 +5,14 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from os import PathLike
-from typing import Any, Final, cast
+from pathlib import Path
+from typing import Any, cast
 
 from ....base.errors import DomainError
 from ....base.runs.keep import Keep
 from ....base.system import FilePath
 from ..shared import TraceTarget
 from .torch_modules import TorchModules
-
-SHARDS_EVENT: Final = "shards"
-"""The kind of the EVENTs that say which part of its tensors a process has."""
 
 _TOGETHER = 256
 """How many tensors an EVENT tells of: with names and shapes as long as they may be it is within its bounds."""
@@ -35,6 +33,8 @@ def of_rank(torch: Any, trace: TraceTarget) -> TraceTarget:
             f"record_torch: argument 'trace': expected a path with {{rank}} in it, since each of {count} processes "
             f"writes a file of its own; got {path!r}"
         )
+    if "{rank}" in path:  # a folder for them is made: that of one run
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
     return path.replace("{rank}", str(rank))
 
 
@@ -54,25 +54,28 @@ def shards(torch: Any, modules: TorchModules) -> Iterator[str]:
     rank, count = _rank(torch)
     if count == 1:
         return
-    known = dict[str, int]()
-    laid = {name: _layout(torch, tensor, modules) for name, tensor in {**modules.trained, **modules.buffers}.items()}
+    replicated = modules.trained.keys() if modules.is_replicated else ()
+    laid = {
+        name: _layout(torch, tensor, replicated=name in replicated)
+        for name, tensor in {**modules.trained, **modules.buffers}.items()
+    }
     told = [(name, layout) for name, layout in laid.items() if layout is not None]
     for begin in range(0, len(told), _TOGETHER):
         part = told[begin : begin + _TOGETHER]
         known = {mesh: i for i, mesh in enumerate(dict.fromkeys(mesh for _, (_, _, mesh) in part))}
-        tensors = {name: [shape, placements, known[mesh]] for name, (shape, placements, mesh) in part}
-        said = {"rank": rank, "ranks": count, "meshes": [json.loads(mesh) for mesh in known], "tensors": tensors}
+        where = {name: [shape, placements, known[mesh]] for name, (shape, placements, mesh) in part}
+        said = {"rank": rank, "ranks": count, "meshes": [json.loads(mesh) for mesh in known], "tensors": where}
         yield json.dumps(said, sort_keys=True, separators=(",", ":"))
 
 
-def _layout(torch: Any, tensor: Any, modules: TorchModules) -> tuple[list[int], list[str], str] | None:
+def _layout(torch: Any, tensor: Any, *, replicated: bool) -> tuple[list[int], list[str], str] | None:
     """The whole shape, the placements, and the mesh as text; None of a tensor of which other processes say nothing."""
     if hasattr(tensor, "device_mesh"):
         mesh = tensor.device_mesh
         at, names = mesh.get_coordinate(), mesh.mesh_dim_names
         said = {"shape": list(mesh.shape), "names": list(names or ()), "at": None if at is None else list(at)}
         return list(tensor.shape), [str(placement) for placement in tensor.placements], json.dumps(said)
-    if modules.is_replicated:
+    if replicated:
         rank, count = _rank(torch)
         return list(tensor.shape), ["R"], json.dumps({"shape": [count], "names": ["ddp"], "at": [rank]})
     return None

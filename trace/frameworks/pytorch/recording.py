@@ -7,11 +7,11 @@ from ....base.errors import DomainError, DTypeError
 from ....base.packages import package
 from ....base.runs.keep import Mode
 from ....base.runs.run import RuleGroup, Run
-from ...v2.format.constants import FLOATS, FOREIGN_NUMERICS
+from ...v2.format.constants import FLOATS, FOREIGN_NUMERICS, SHARDS_EVENT
 from ...v2.format.digest import FORMAT_NAMES
 from ..shared import Framework, TraceTarget, begin
 from .arrays import dtype_word
-from .ranks import SHARDS_EVENT, of_rank, shards
+from .ranks import of_rank, shards
 from .torch_modules import TorchModules
 from .torch_optimizer import TorchOptimizer
 from .torch_run import Level, TorchRun, state_of

@@ -1,6 +1,7 @@
 """``dgrr compare``."""
 
 import argparse
+import os
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -21,6 +22,7 @@ examples:
   dgrr diff old.dgrr new.dgrr --policy ulp=4     recorded values up to 4 units in the last place apart
   dgrr diff old.dgrr --model train:run           the run as run() of train.py computes it now
   dgrr diff old.dgrr new.dgrr --html diff.html   a page of both, op by op
+  dgrr diff last_night/ tonight/                 folders with a trace for each process
 """
 
 ALIASES = ("diff",)
@@ -54,6 +56,10 @@ def _compared(args: argparse.Namespace, policy: str) -> Answer:
     if args.model is not None:
         return _with_model(args, policy)
     args.parser.require_model(args)
+    if all(map(os.path.isdir, args.paths)):
+        from ... import v2
+
+        return v2.compare(args, policy)
     return format_of(args).compare(args, policy)
 
 

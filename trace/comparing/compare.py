@@ -156,6 +156,9 @@ class _Comparing:
 
     def result(self) -> Comparison:
         result = self._first_of_all(self._found()) if self.proven else self._found()
+        if result.same and self.pair.compiled:
+            steps = len(self.pair.compiled)
+            result.sentence += f"; not compared, as one run is compiled: the layers of {steps} steps"
         if "numerics" in self.settings and self.pair.policy.bitwise:
             self._refuse_numerics(result)
         if result.verdict is not Verdict.OK:

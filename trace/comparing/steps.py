@@ -49,6 +49,7 @@ class Pair:
         unknown: titles of what may differ by more than the policy allows, since no values of it are recorded; of the
             state alone it is left out, which follows from the gradients. What is recorded at other steps is `known`.
         skipped: how many tensors were not compared for that reason.
+        compiled: the steps whose layers could not be compared, as one run was compiled.
         first: the step of `a` that step 0 of `b` is, where `b` was begun from a recorded state. Every step is called by
             its number in `a`.
     """
@@ -59,6 +60,7 @@ class Pair:
     unknown: set[str] = field(default_factory=set[str])
     known: set[str] = field(default_factory=set[str])
     skipped: int = 0
+    compiled: set[int] = field(default_factory=set[int])
     first: int = 0
 
     @property

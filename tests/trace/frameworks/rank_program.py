@@ -48,7 +48,7 @@ def train(path: str, model: Any, *, part: int = 0, swap: bool = False, break_at:
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, foreach=False)
     data = list(batches(3, part))
     data = [data[0], data[2], data[1]] if swap else data
-    with record_torch(model, optimizer, Keep(path, record="grads", ops="every", overwrite=True)) as run:
+    with record_torch(model, optimizer, Keep(path, record="full", ops="every", overwrite=True)) as run:
         for step, (x, y) in enumerate(data):
             optimizer.zero_grad()
             run.loss(nn.functional.cross_entropy(model(x), y), batch=(x, y)).backward()

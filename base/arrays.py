@@ -1,6 +1,7 @@
 """Arrays as annotations name them."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ Arrays: TypeAlias = Mapping[str, Array]
 """Name → array."""
 
 
+@cache
 def is_float(dtype: np.dtype[Any]) -> bool:
     """Whether it is a type of floats, of 8 and 16 bits too, of which `ml_dtypes` has those that numpy has not.
 

@@ -54,7 +54,7 @@ PLANTED: dict[str, tuple[dict[str, Any], str, int | None, str]] = {
         {"fused": True},
         "update",
         0,
-        "from equal gradients the rule makes another 'wte.weight' after *",
+        "from equal gradients the rule makes another '*' after *",
     ),
     "residual scale": (
         {"attn_residual": 0.99},

@@ -1,5 +1,7 @@
 """PyTorch's tensors as arrays."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import local
 from typing import Any
 
@@ -24,16 +26,23 @@ def is_reading() -> bool:
     return _AT_WORK.reading
 
 
+@contextmanager
+def reading() -> Iterator[None]:
+    """What PyTorch does meanwhile in this thread is none of the user's."""
+    before, _AT_WORK.reading = is_reading(), True
+    try:
+        yield
+    finally:
+        _AT_WORK.reading = before
+
+
 def array(tensor: Any, *, copy: bool = True) -> Array:
     """A tensor's values in the memory of the CPU, in a copy if asked; of a sharded one those of this rank.
 
     Raises DTypeError for a dtype that no trace has.
     """
-    before, _AT_WORK.reading = is_reading(), True
-    try:
+    with reading():
         return _array(local_part(tensor.detach()), copy=copy)
-    finally:
-        _AT_WORK.reading = before
 
 
 def local_part(tensor: Any) -> Any:

@@ -70,8 +70,8 @@ class TorchRun(RecordedRun):
         self._stepped: CodePosition | None = None
         self._torch, self._modules, self._reader = torch, modules, reader
         self._params = modules.trained
-        self._layers = LayerTape(torch, modules, recorder.digest)
-        self._ops = OpCalls(torch, self._layers, recorder.digest, recorder.calls) if level == "op" else None
+        self._layers = LayerTape(torch, modules, recorder.algorithm)
+        self._ops = OpCalls(torch, self._layers, recorder.algorithm, recorder.calls) if level == "op" else None
         self._hooks = [
             model.register_forward_pre_hook(self._called, with_kwargs=True),
             model.register_forward_hook(self._gave),

@@ -116,6 +116,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     return np.dtype(kind)
 
 
+@cache
 def dtype_name(dtype: np.dtype[Any]) -> str:
     """The format's name of a numpy dtype, whatever its byte order.
 
@@ -155,9 +156,17 @@ def canonical(array: Array) -> Array:
 
 def _canonical_nan(array: Array) -> Array:
     """`array`, or a copy in which every NaN has its canonical form."""
-    if not is_float(array.dtype) or surely_finite(array) or not np.isnan(array).any():
+    if not is_float(array.dtype) or not has_nan(array):
         return array
     return np.where(np.isnan(array), array.dtype.type(np.nan), array)
+
+
+def has_nan(array: Array) -> bool:
+    """Whether a float array holds a NaN, which `np.maximum` hands on."""
+    if array.dtype.isbuiltin == 2 or not array.size:
+        return bool(np.isnan(array).any())
+    largest = _LARGEST(array, None)
+    return bool(largest != largest)
 
 
 def surely_finite(array: Array) -> bool:

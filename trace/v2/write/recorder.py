@@ -200,6 +200,11 @@ class TraceRecorder:
         grads = [None if grad is None else self.digest(grad) for grad in tape.grads]
         return DigestedTape(tape.nodes, [self.digest(value) for value in tape.values], grads)
 
+    @property
+    def algorithm(self) -> Algorithm:
+        """By what the trace is digested."""
+        return self._algorithm
+
     def digest(self, array: Array) -> bytes:
         """The digest of an array in this trace."""
         return tensor_digest(self._algorithm, array)

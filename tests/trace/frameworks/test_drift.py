@@ -100,8 +100,8 @@ def test_a_kernel_that_changes_on_one_machine_is_no_drift(
     right: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where settings are not told, or a kernel is not deterministic."""
-    settings = recording._settings
-    monkeypatch.setattr(recording, "_settings", lambda *given: settings(*given) | {"onednn": True})
+    settings = recording.settings_of
+    monkeypatch.setattr(recording, "settings_of", lambda *given: settings(*given) | {"onednn": True})
     with kernels(onednn=False):
         found = judged(right, tmp_path / "b.dgrr")
     assert (found.word, found.environment) == ("diverged (gradient)", {})

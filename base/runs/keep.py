@@ -37,8 +37,9 @@ class Keep:
             costs about a second step.
         values: how many bytes of elements are kept of the first and of the last step beside those that ``record``
             keeps: of gradients, and then of what stands after the step.
-        sketches: whether a sketch of every gradient of the last step is kept, and of every tensor after it: 64 bytes
-            each, from which a comparison with `rtol` and `atol` learns roughly how far apart two runs of digests are.
+        sketches: whether a sketch of every tensor after the last step is kept, and of every gradient of that step where
+            the optimizer keeps nothing of them: 64 bytes each, from which a comparison with `rtol` and `atol` learns
+            roughly how far apart two runs of digests are.
         state_every: after how many steps the whole state is digested; None: each step up to 1 MiB of state, else 16;
             each step too where digests alone are kept of a run of another framework.
         keyframe_every: after how many steps the trace also has the whole state, from which `dgrr.trace.at` rebuilds the

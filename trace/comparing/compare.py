@@ -16,10 +16,10 @@ from .calls.drift import NEAR, elsewhere, first_change
 from .causes import first_call_of, first_op_of, schema_cause, step_cause
 from .losses import loss_curves
 from .policy import Policy, PolicyLike
-from .ranks.folders import compare_folders
 from .result import Cause, Comparison
 from .search import first_divergent
 from .settings import differing, environment_of, framework_of, header_of, rule_of, shown
+from .several.folders import compare_folders
 from .steps import Pair, StepDifference
 from .tensors import TensorDifference
 from .words import counted, notes, sentence, update_sentence

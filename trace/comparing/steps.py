@@ -152,7 +152,7 @@ class Pair:
             return tensor_difference(name, what, spec.dtype, *arrays, tolerance)
         if self.one_digest and (tolerance.bitwise or spec.dtype not in FLOATS):
             return unread
-        apart = self._apart(step, what, name)
+        apart = self.apart(step, what, name)
         allowed = None if apart is None else tolerance.allows(*apart, math.prod(spec.shape))
         if apart is not None and allowed is not None:
             self.known.add(unread.title)
@@ -162,7 +162,7 @@ class Pair:
         self.skipped += 1
         return None
 
-    def _apart(self, step: int, what: Recorded, name: str) -> tuple[float, float] | None:
+    def apart(self, step: int, what: Recorded, name: str) -> tuple[float, float] | None:
         """About how far a tensor of two runs is apart, and its norm; None where one has neither sketch nor values."""
         x, y = _sketch(self.a, step, what, name), _sketch(self.b, step - self.first, what, name)
         if x is None or y is None:

@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 from ....base.errors import DomainError, DTypeError
 from ....base.packages import package
-from ....base.runs.keep import Mode
+from ....base.runs.keep import Keep, Mode
 from ....base.runs.run import RuleGroup, Run
 from ...v2.format.constants import FLOATS, FOREIGN_NUMERICS, SHARDS_EVENT
 from ...v2.format.digest import FORMAT_NAMES
@@ -15,7 +15,7 @@ from .ranks import of_rank, shards
 from .torch_modules import TorchModules
 from .torch_optimizer import TorchOptimizer
 from .torch_run import Level, TorchRun, state_of
-from .torch_settings import settings_of
+from .torch_settings import commit, settings_of
 
 
 def record_torch(
@@ -91,12 +91,14 @@ def record_torch(
     modules = TorchModules(model, master_weights)
     _check_params(torch, modules.params)
     reader = TorchOptimizer(torch, optimizer, modules.trained)
-    target = of_rank(torch, trace)
+    target, settings = of_rank(torch, trace), settings_of(torch, modules.params)
+    if isinstance(target, str | Keep):  # what golden_trace() records is one file, whatever the commit
+        settings["commit"] = commit()
     recorder = begin(
         "record_torch",
         target,
         _begun(torch, modules, reader, seed),
-        Framework("torch", torch.__version__, settings_of(torch, modules.params), reader.groups, reader.counts),
+        Framework("torch", torch.__version__, settings, reader.groups, reader.counts),
         record,
         state_every=state_every,
     )

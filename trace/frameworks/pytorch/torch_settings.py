@@ -1,6 +1,8 @@
 """What the results of PyTorch depend on, as a trace says it."""
 
+import subprocess
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 
@@ -10,12 +12,35 @@ def settings_of(torch: Any, params: Mapping[str, Any]) -> dict[str, Any]:
         "devices": sorted({str(param.device) for param in params.values()}),
         "threads": torch.get_num_threads(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "fill uninitialized": bool(torch.utils.deterministic.fill_uninitialized_memory),
+        "denormals flushed": _flushes(torch),
         "matmul": torch.get_float32_matmul_precision(),
         "capability": torch.backends.cpu.get_cpu_capability(),
         "onednn": bool(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
         "mkl": bool(torch.backends.mkl.is_available()),
         **(_cuda_settings(torch) if torch.cuda.is_available() else {}),
     }
+
+
+@cache
+def commit() -> str | None:
+    """The commit of the user's repository, with a plus where files differ from it; None outside of one."""
+    try:
+        said = subprocess.run(
+            ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return said.stdout.strip()
+
+
+def _flushes(torch: Any) -> bool:
+    """Whether the smallest numbers become zero."""
+    return not bool(torch.tensor(1e-40) * 0.5)
 
 
 def _cuda_settings(torch: Any) -> dict[str, Any]:
@@ -25,6 +50,9 @@ def _cuda_settings(torch: Any) -> dict[str, Any]:
         "gpu": torch.cuda.get_device_name(),
         "cuda": torch.version.cuda,
         "cudnn": cudnn.version(),
+        "bf16 reduction": bool(cuda.matmul.allow_bf16_reduced_precision_reduction),
+        "fp16 reduction": bool(cuda.matmul.allow_fp16_reduced_precision_reduction),
+        "cudnn deterministic": bool(cudnn.deterministic),
         "tf32": [bool(cuda.matmul.allow_tf32), bool(cudnn.allow_tf32)],
         "benchmark": bool(cudnn.benchmark),
         "attention": [

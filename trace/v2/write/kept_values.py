@@ -42,8 +42,9 @@ def kept_values(
 
 
 def sketches_of(layout: FrameLayout, record: StepRecord, done: CompletedStep) -> Sketches:
-    """Sketches of every gradient of a step, and of every tensor after it, that are floats."""
-    grads = [("grad", layout.schema.tensors[i], i) for i in record.grads]
+    """Sketches of every tensor after a step, and of its gradients where no state is kept of them, that are floats."""
+    state = [t for t in layout.schema.tensors if t.role is TensorRole.STATE and t.dtype in FLOATS and t.shape]
+    grads = [("grad", layout.schema.tensors[i], i) for i in record.grads if len(state) < len(record.grads)]
     after = [("after", spec, i) for i, spec in enumerate(layout.schema.tensors)]
     floats = [(what, spec, i) for what, spec, i in (*grads, *after) if spec.dtype in FLOATS]
     return {(i, what): sketch(_arrays(done, what, spec.role)[spec.name]) for what, spec, i in floats}

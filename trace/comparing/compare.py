@@ -280,6 +280,10 @@ class _Comparing:
             )
             return
         result.notes.append(f"drift: every op that is recorded is called and told as before; {where}")
+        sized = [tensor for tensor in result.tensors if tensor.what == "grad" and tensor.eps is not None]
+        if sized:
+            most = max(sized, key=lambda tensor: tensor.eps or 0.0)
+            result.notes.append(f"drift: by up to {most.eps:.2g} eps of the largest element, in the {most.title}")
         if not all(_near(*(view.loss for view in pair.views(k))) for k in pair.steps):
             result.notes.append(f"more than drift: losses are more than {NEAR} apart, relatively")
         elif pair.policy.drift:

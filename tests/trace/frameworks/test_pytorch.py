@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dgrr.tape import DomainError
-from dgrr.trace import Keep, NonFiniteError, Run, open_trace, record_torch, replay
+from dgrr.trace import Keep, NonFiniteError, Run, compare, open_trace, record_torch, replay
 from dgrr.trace.frameworks.pytorch.arrays import array
 from dgrr.trace.v2.format.digest import Algorithm, InputDigest
 
@@ -123,20 +123,40 @@ def test_groups_have_hyperparameters_of_their_own(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "rule", "hyper"),
+    ("make", "rule", "hyper", "keeps"),
     [
-        (lambda p: optim.RMSprop(p, lr=0.01), "torch_rmsprop@1", {"lr": 0.01, "alpha": 0.99}),
-        (lambda p: optim.Adam(p, amsgrad=True), "torch_adam@1", {"betas.0": 0.9, "amsgrad": 1.0}),
-        (lambda p: optim.SGD(p, lr=0.1, maximize=True), "torch_sgd@1", {"maximize": 1.0}),
-        (lambda p: optim.SGD(p, lr=0.1, momentum=0.5, dampening=-1), "torch_sgd@1", {"dampening": -1.0}),
+        (lambda p: optim.RMSprop(p, lr=0.01), "torch_rmsprop@1", {"lr": 0.01, "alpha": 0.99}, {"step", "square_avg"}),
+        (lambda p: optim.Adagrad(p, lr=0.01), "torch_adagrad@1", {"lr": 0.01}, {"step", "sum"}),
+        (lambda p: optim.Muon(p, lr=0.01), "torch_muon@1", {"lr": 0.01}, {"momentum_buffer"}),
+        (
+            lambda p: optim.Adam(p, amsgrad=True),
+            "torch_adam@1",
+            {"betas.0": 0.9, "amsgrad": 1.0},
+            {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"},
+        ),
+        (lambda p: optim.SGD(p, lr=0.1, maximize=True), "torch_sgd@1", {"maximize": 1.0}, set()),
+        (
+            lambda p: optim.SGD(p, lr=0.1, momentum=0.5, dampening=-1),
+            "torch_sgd@1",
+            {"dampening": -1.0},
+            {"momentum_buffer"},
+        ),
     ],
 )
-def test_what_follows_no_law_is_unproven(path: Path, make: Made, rule: str, hyper: dict[str, float]) -> None:
-    train(path, make)
+def test_what_follows_no_law_is_unproven_with_its_state_by_its_names(
+    path: Path, make: Made, rule: str, hyper: dict[str, float], keeps: set[str]
+) -> None:
+    made: list[Any] = []
+    model = network()
+    weights = [p for p in model.parameters() if p.ndim == 2]  # all that Muon takes
+    train(path, lambda p: made.append(make(weights)) or made[0], model=model)
     with open_trace(path) as trace:
         assert trace.schema.groups[0].rule == rule
         assert trace[0].hyper.items() >= hyper.items()
-        assert [t.name for t in trace.schema.tensors if t.role.name == "STATE"] == ["step"]
+        after, names = trace[-1].after(), [t.name for t in trace.schema.tensors if t.role.name == "STATE"]
+        assert set(names) == {"step"} | {f"{key}/{name}" for key in keeps for name in ("0.weight", "2.weight")}
+        for key in keeps:
+            assert bits(after[f"{key}/2.weight"]) == bits(made[0].state[model[2].weight][key])
     report = replay(path)
     assert report.verdict.value == "unproven"
     assert f"the rule '{rule}' is not known" in str(report)
@@ -254,6 +274,23 @@ def test_a_loss_of_less_precision_is_float32_and_a_batch_what_it_is(path: Path) 
     with open_trace(path) as trace:
         assert trace[0].loss.dtype == np.float32
         assert trace[0].input_digest == InputDigest(Algorithm.XXH3_128)({"0": array(x.to(torch.bfloat16))})
+
+
+def test_the_scale_of_the_loss_is_told_and_compared(tmp_path: Path) -> None:
+    for name, scale in (("a", 3.0), ("b", 5.0)):
+        optimizer = sgd((model := network()).parameters())
+        scaler = torch.amp.GradScaler("cpu", init_scale=scale)
+        with record_torch(model, optimizer, tmp_path / name) as run:
+            for batch in batches(2):
+                optimizer.zero_grad()
+                scaler.scale(run.loss(cross_entropy(model, batch))).backward()
+                scaler.step(optimizer)
+                scaler.update()
+    with open_trace(tmp_path / "a") as trace:
+        assert trace.metrics(0) == {"loss_scale": 3.0}
+    found = compare(tmp_path / "a", tmp_path / "b")
+    assert found.settings["loss_scale"] == (3.0, 5.0)
+    assert found.cause is not None and found.cause.value == "rule"
 
 
 def test_sparse_gradients_are_recorded_whole(path: Path) -> None:

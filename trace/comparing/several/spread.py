@@ -91,9 +91,9 @@ class _Met:
         last = len(pair.a) - 1
         for spec in pair.a.schema.tensors if last >= 0 else ():
             for what in _WHAT:
-                apart = pair.apart(last, what, spec.name)
-                if apart is not None and apart[1]:
-                    self.relative[spec.name] = max(self.relative.get(spec.name, 0.0), apart[0] / apart[1])
+                measured = pair.apart(last, what, spec.name)
+                if measured is not None and measured[1]:
+                    self.relative[spec.name] = max(self.relative.get(spec.name, 0.0), measured[0] / measured[1])
 
     def policy(self) -> dict[str, str]:
         """The tolerance of the loss and of all else; of norms so much as `Tolerance.allows` makes of it."""

@@ -73,6 +73,16 @@ def is_inside(file: str) -> bool:
     return frame is not None
 
 
+def loss_scale() -> float | None:
+    """By what the loss was multiplied, where a gradient scaler takes the step; else None."""
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        if frame.f_code.co_filename.endswith("amp/grad_scaler.py") and "self" in frame.f_locals:
+            return float(frame.f_locals["self"].get_scale())
+        frame = frame.f_back
+    return None
+
+
 @lru_cache(maxsize=1 << 14)
 def shown(place: CodePosition | None) -> str:
     """A line as a trace has it: ``gpt.py:28: return x * base``; empty if there is none."""

@@ -9,13 +9,14 @@ import numpy as np
 
 from ....base.arrays import Array
 from ....base.errors import DomainError
-from ....base.runs.completed_step import CompletedStep
+from ....base.runs.completed_step import LOSS_SCALE, CompletedStep
 from ....tape.location import CodePosition
 from ...v2.write.recorder import TraceRecorder
 from ..run import RecordedRun
 from ..shared import leaves, named_arrays, scalar_loss
 from .arrays import array
 from .layer_tape import LayerTape
+from .module_call import loss_scale
 from .op_calls import OpCalls
 from .torch_modules import TorchModules
 from .torch_optimizer import TorchOptimizer
@@ -68,6 +69,7 @@ class TorchRun(RecordedRun):
         self._calls = list[dict[str, Array]]()
         self._first: Array | None = None
         self._stepped: CodePosition | None = None
+        self._scale: float | None = None
         self._torch, self._modules, self._reader = torch, modules, reader
         self._params = modules.trained
         self._layers = LayerTape(torch, modules, recorder.algorithm)
@@ -143,7 +145,7 @@ class TorchRun(RecordedRun):
 
     def _before(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
         """Look for the loss before the update, and note that of a closure."""
-        self._stepped = self._layers.user()
+        self._stepped, self._scale = self._layers.user(), loss_scale()
         if self._ops is not None:
             self._ops.is_optimizing = True
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
@@ -192,6 +194,7 @@ class TorchRun(RecordedRun):
             **state_of(self._modules, self._reader, step + 1, copy=copy),
             batch=self._batch(),
             micro_batches=len(losses),
+            metrics={} if self._scale is None else {LOSS_SCALE: self._scale},
             tape=self._layers.taken() if self._layers.noting else None,
         )
         self._recorder.step(done)

@@ -90,7 +90,7 @@ def _with_page(args: argparse.Namespace, answer: Answer) -> Answer:
 
 
 def _with_junit(args: argparse.Namespace, policy: str) -> Answer:
-    """The answer, and the file that says it to a server of continuous integration, also where a trace has no version."""
+    """The answer, and the file that says it to a server of CI, also where a trace has no version."""
     if args.junit is None:
         return _compared(args, policy).beside(Fact("junit", None))
     from ....comparing.compare import unreadable

@@ -2,9 +2,10 @@
 
     python -m dgrr.tests.bench.torch_drift [--seeds N]
 
-Each environment is a process of its own, in which a small GPT is trained for two steps from each seed; the calls of
-ops of the first are recorded. A mistake is made on other kernels than those of the reference, so that it has to be
-found behind drift. Printed is a table in the form of docs/golden_traces_pytorch.md.
+Each environment is a process of its own, in which a small GPT is trained for two steps from each seed, all of whose
+calls of ops are recorded; the weights at the beginning are numpy's, since PyTorch's draws differ between instruction
+sets. A mistake is made on other kernels than those of the reference, so that it has to be found behind drift. Printed
+is a table in the form of docs/golden_traces_pytorch.md.
 """
 
 import argparse
@@ -15,6 +16,8 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import numpy as np
 
 ENVIRONMENTS: dict[str, dict[str, str]] = {
     "reference": {},
@@ -66,11 +69,20 @@ def worker(name: str, folder: Path, seeds: int) -> None:
     from dgrr.tests.trace.frameworks.gpt import torch, train
     from dgrr.trace import Keep
 
+    draw = np.random.default_rng(0)
+
+    def normal(param: Any, std: float) -> None:
+        with torch.no_grad():
+            param.copy_(torch.from_numpy(draw.normal(size=tuple(param.shape)) * std))
+
+    torch.nn.init.normal_ = normal
     torch.set_float32_matmul_precision(os.environ.get("DGRR_BENCH_MATMUL", "highest"))
     torch.backends.mkldnn.enabled = os.environ.get("DGRR_BENCH_ONEDNN", "1") == "1"
 
     def recorded(path: Path, **made: Any) -> None:
-        train(Keep(path, record="full", ops=[0]), steps=2, options={"level": "op"}, **{"clip": 0.1, **made})
+        nonlocal draw
+        draw = np.random.default_rng(made.get("seed", 0))
+        train(Keep(path, record="full", ops="every"), steps=2, options={"level": "op"}, **{"clip": 0.1, **made})
 
     for seed in range(seeds):
         recorded(folder / f"{name}.{seed}.dgrr", seed=seed)

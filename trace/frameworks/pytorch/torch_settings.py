@@ -1,9 +1,16 @@
 """What the results of PyTorch depend on, as a trace says it."""
 
+import os
 import subprocess
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
+
+_VARIABLES = (
+    *("ATEN_CPU_CAPABILITY", "DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS"),
+    *("OPENBLAS_CORETYPE", "CUBLAS_WORKSPACE_CONFIG", "NVIDIA_TF32_OVERRIDE", "NCCL_ALGO", "NCCL_PROTO"),
+)
+"""What people set in the environment of a process to have other kernels."""
 
 
 def settings_of(torch: Any, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -18,6 +25,7 @@ def settings_of(torch: Any, params: Mapping[str, Any]) -> dict[str, Any]:
         "capability": torch.backends.cpu.get_cpu_capability(),
         "onednn": bool(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
         "mkl": bool(torch.backends.mkl.is_available()),
+        "variables": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
         **(_cuda_settings(torch) if torch.cuda.is_available() else {}),
     }
 

@@ -106,8 +106,8 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
     Raises ModuleNotFoundError for a float of less than 32 bits that `ml_dtypes` has, where that is not installed.
 
-    >>> numpy_dtype("f16"), numpy_dtype("bf16")
-    (dtype('float16'), dtype(bfloat16))
+    >>> numpy_dtype("f16")
+    dtype('float16')
     """
     if name in NUMPY_DTYPES:
         return NUMPY_DTYPES[name]

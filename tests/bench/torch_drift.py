@@ -71,7 +71,7 @@ def worker(name: str, folder: Path, seeds: int) -> None:
 
     draw = np.random.default_rng(0)
 
-    def normal(param: Any, std: float) -> None:
+    def normal(param: Any, std: float = 1.0) -> None:
         with torch.no_grad():
             param.copy_(torch.from_numpy(draw.normal(size=tuple(param.shape)) * std))
 

@@ -12,6 +12,7 @@ from ...base.runs.called_op import CalledOp
 from ..v2.errors import NotRecordedError
 from ..v2.format.constants import FLOATS, TensorRole
 from ..v2.format.digest import dtype_name
+from ..v2.format.schema import TensorSpec
 from ..v2.format.sketch import length, sketch
 from ..v2.read.op_digests import OpDigests
 from ..v2.read.reader import StepView, TraceReader
@@ -155,7 +156,7 @@ class Pair:
         apart = self.apart(step, what, name)
         allowed = None if apart is None else tolerance.allows(*apart, math.prod(spec.shape))
         if apart is not None and allowed is not None:
-            self.known.add(unread.title)
+            self.known |= {unread.title, *_held_with(spec)}
             return None if allowed else replace(unread, apart=apart[0] / apart[1] if apart[1] else math.inf)
         if what != "after" or spec.role is TensorRole.BUFFER:
             self.unknown.add(unread.title)
@@ -177,6 +178,14 @@ class Pair:
         except NotRecordedError:
             return None
         return x, y
+
+
+def _held_with(spec: TensorSpec) -> list[str]:
+    """What is compared with a tensor after the last step: of a param's state, the gradients that it is made of."""
+    kept, _, owner = spec.name.partition("/")
+    if spec.role is not TensorRole.STATE or kept == "step":  # a count says nothing of gradients
+        return []
+    return [TensorDifference(owner, "grad", spec.shape, spec.dtype).title] if owner else []
 
 
 def _value(trace: TraceReader, step: int, what: Recorded, name: str) -> Array:

@@ -3,7 +3,14 @@
 from importlib import import_module
 from typing import Any
 
-_EXTRAS = {"bokeh": "report", "matplotlib": "plot", "mpi4py": "mpi", "pyarrow": "arrow", "tensorboardX": "tensorboard"}
+_EXTRAS = {
+    "bokeh": "report",
+    "ml_dtypes": "small-floats",
+    "matplotlib": "plot",
+    "mpi4py": "mpi",
+    "pyarrow": "arrow",
+    "tensorboardX": "tensorboard",
+}
 """Package → the extra that brings it, where it has another name."""
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import Array
+from .arrays import Array, is_float
 
 Word = np.uint64
 
@@ -57,15 +57,15 @@ def exact(value: Any) -> str:
     '0.1 (0x1.99999a0000000p-4, bits 3dcccccd)'
     """
     array = np.asarray(value)
-    if array.dtype.kind != "f":
+    if not is_float(array.dtype):
         return str(value)
-    bits = array.astype(array.dtype.newbyteorder(">")).tobytes().hex()
+    bits = _bits(array).astype(f">u{array.itemsize}").tobytes().hex()
     return f"{value!s} ({float(array).hex()}, bits {bits})"
 
 
 def same_bits(a: Array, b: Array) -> npt.NDArray[np.bool_]:
     """Element by element, whether two arrays of one type hold the same value; every NaN is the same one."""
-    if a.dtype.kind != "f":
+    if not is_float(a.dtype):
         return np.equal(a, b)
     return np.equal(_bits(a), _bits(b)).reshape(a.shape) | np.isnan(a) & np.isnan(b)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .comparing.ops import OpDifference
     from .comparing.policy import Policy
     from .comparing.result import Cause, Comparison
+    from .comparing.several.spread import spread
     from .comparing.tensors import TensorDifference
     from .comparing.with_model import diff_with_model
     from .exporting.files import export
@@ -111,6 +112,7 @@ _HOMES = {
     "recover": ".v2.repair.recover",
     "replay": ".replaying.replay",
     "resume_recorder": ".v2.write.open_recorder",
+    "spread": ".comparing.several.spread",
     "state_after": ".replaying.replay_state",
     "validate": ".replaying.validate",
     "when": ".watching.when",
@@ -177,6 +179,7 @@ __all__ = [
     "recover",
     "replay",
     "resume_recorder",
+    "spread",
     "state_after",
     "validate",
     "when",

@@ -21,6 +21,12 @@ CODE = "code"
 CONSUMED = "optimizer.step"
 """The name of the code between the backward pass and the optimizer, which its node makes of every gradient."""
 
+LOSS_SCALE = "loss_scale"
+"""The metric that says by what a gradient scaler has multiplied the loss."""
+
+COMPILED = "torch.OptimizedModule"
+"""The op of a model of PyTorch's that is compiled, whose layers cannot be seen."""
+
 EMA = "ema@1"
 """The rule of running averages of params; their group has state alone, and stands behind those of the params."""
 

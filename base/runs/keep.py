@@ -37,8 +37,9 @@ class Keep:
             Each takes about as long as a second step.
         values: how many bytes of elements the trace keeps of the first and of the last step, in addition to ``record``:
             of gradients, then of the tensors after the step.
-        sketches: whether the trace keeps a sketch of every gradient of the last step and of every tensor after it. From
-            64 bytes each, a comparison with `rtol` and `atol` estimates how far apart two runs of digests are.
+        sketches: whether the trace keeps a sketch of every tensor after the last step, and of every gradient of that
+            step if the optimizer keeps nothing of them. From 64 bytes each, a comparison with `rtol` and `atol`
+            estimates how far apart two runs of digests are.
         state_every: after how many steps the whole state is digested. None: after each step if the state has at most 1
             MiB, or if a run of another framework keeps digests only; else after 16.
         keyframe_every: after how many steps the trace stores the whole state, from which `dgrr.trace.at` rebuilds later

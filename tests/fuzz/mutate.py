@@ -49,6 +49,9 @@ TEXTS = (
     "state",
     "buffer",
     "f32",
+    "bf16",
+    "f8e5m2fnuz",
+    "c128",
     "bool",
     "\\" * 99,
 )

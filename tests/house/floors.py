@@ -235,7 +235,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["cli"],
     ],
     "trace/cli": [
-        ["answer", "arguments", "misread", "reference_step", "warm"],
+        ["answer", "arguments", "junit", "misread", "reference_step", "warm"],
         ["completion", "demo", "inspection", "loading", "v1"],
         ["v2"],
         ["formats"],
@@ -248,7 +248,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["tensors"],
         ["result", "steps"],
         ["causes", "read_state", "search"],
-        ["words"],
+        ["several", "words"],
         ["compare"],
         ["computed"],
         ["bisect_model", "with_model"],
@@ -256,6 +256,14 @@ FLOORS: dict[str, list[list[str]]] = {
     "trace/frameworks": [
         ["laws", "run", "shared"],
         ["jax_steps", "pytorch", "recompute"],
+    ],
+    "trace/frameworks/pytorch": [
+        ["arrays", "known_op", "module_call", "torch_modules", "torch_settings"],
+        ["blank_memory", "ranks", "tensor_digests", "torch_optimizer"],
+        ["layer_tape"],
+        ["op_calls"],
+        ["torch_run"],
+        ["recording"],
     ],
     "trace/golden": [
         ["marker", "claims", "errors", "names", "settings", "sidecar"],

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from ...base.runs.completed_step import COMPILED
 from ..v2.format.constants import TensorRole
 from ..v2.format.schema import CLIPPING, Schema, TensorSpec
+from ..v2.read.op_digests import OpDigests
 from ..v2.read.reader import TraceReader
 from .calls.call_difference import CallDifference, first_call
 from .calls.drift import elsewhere, first_change, is_drift
@@ -48,12 +50,21 @@ def _first_tensor(a: list[TensorSpec], b: list[TensorSpec]) -> str:
 def first_op_of(pair: Pair, step: int) -> OpDifference | None:
     """The first op that differs in a step; None if all agree or one trace has no digests of them.
 
-    Of traces with digests of two kinds nothing is said but that they run other ops.
+    Of traces with digests of two kinds nothing is said but that they run other ops; and of two of which one was
+    compiled, where layers cannot be seen, nothing at all.
     """
     a, b = pair.ops(step)
     if a is None or b is None:
         return None
+    if len({_is_compiled(ops) for ops in (a, b)}) > 1:
+        pair.compiled.add(step)
+        return None
     return first_op(a, b) if pair.one_digest else graph_difference(a.nodes, b.nodes)
+
+
+def _is_compiled(ops: OpDigests) -> bool:
+    """Whether the layers of a step cannot be seen: the model was compiled, as a wrapper or in its place."""
+    return not ops.nodes or any(node.op == COMPILED for node in ops.nodes)
 
 
 def first_call_of(pair: Pair, step: int, environment: Differing) -> CallDifference | None:

@@ -2,6 +2,8 @@
 
 import os
 from contextlib import ExitStack, suppress
+from functools import partial
+from pathlib import Path
 
 from ..exit_codes import Exit
 from ..file_version import TraceFileError
@@ -17,6 +19,7 @@ from .policy import Policy, PolicyLike
 from .result import Cause, Comparison
 from .search import first_divergent
 from .settings import differing, environment_of, framework_of, header_of, rule_of, shown
+from .several.folders import compare_folders
 from .steps import Pair, StepDifference
 from .tensors import TensorDifference
 from .words import counted, notes, sentence, update_sentence
@@ -31,8 +34,8 @@ def compare(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise", prove
     is applied to every recorded value, step by step.
 
     Args:
-        a: the reference: a path, or an open trace.
-        b: the trace to compare with it.
+        a: the reference: a path, an open trace, or a folder with a trace for each process of a run.
+        b: the trace to compare with it, or a folder if `a` is one.
         policy: "bitwise", "ulp=4", "rtol=1e-5,atol=1e-8", or a dict of tensor patterns to these, of which the first
             that matches counts: ``{"*.bias": "ulp=4", "*": "bitwise"}``. "drift" asks, for runs of another framework,
             whether only the machine or a library differs, as their calls of ops show.
@@ -54,6 +57,8 @@ def compare(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise", prove
     """
     wanted = Policy.parse(policy)
     names = [_path(trace) for trace in (a, b)]
+    if all(map(os.path.isdir, names)):
+        return compare_folders(Path(names[0]), Path(names[1]), partial(compare, policy=wanted, proven=proven))
     try:
         with ExitStack() as stack:
             traces = [_opened(stack, trace) for trace in (a, b)]
@@ -151,6 +156,9 @@ class _Comparing:
 
     def result(self) -> Comparison:
         result = self._first_of_all(self._found()) if self.proven else self._found()
+        if result.same and self.pair.compiled:
+            steps = len(self.pair.compiled)
+            result.sentence += f"; not compared, as one run is compiled: the layers of {steps} steps"
         if "numerics" in self.settings and self.pair.policy.bitwise:
             self._refuse_numerics(result)
         if result.verdict is not Verdict.OK:
@@ -272,6 +280,10 @@ class _Comparing:
             )
             return
         result.notes.append(f"drift: every recorded op is called with the same arguments as before; {where}")
+        sized = [tensor for tensor in result.tensors if tensor.what == "grad" and tensor.eps is not None]
+        if sized:
+            most = max(sized, key=lambda tensor: tensor.eps or 0.0)
+            result.notes.append(f"drift: by up to {most.eps:.2g} eps of the largest element, in the {most.title}")
         if not all(_near(*(view.loss for view in pair.views(k))) for k in pair.steps):
             result.notes.append(f"more than drift: losses are more than {NEAR} apart, relatively")
         elif pair.policy.drift:

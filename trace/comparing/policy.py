@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from ...base.arrays import Array
+from ...base.arrays import Array, is_float
 from ...base.errors import DomainError
 from ...base.ulp import same_bits, ulp_distances
 
@@ -43,7 +43,7 @@ class Tolerance:
         array([False,  True])
         """
         same = same_bits(a, b)
-        if self.bitwise or a.dtype.kind != "f":
+        if self.bitwise or not is_float(a.dtype):
             return ~same
         if self.ulp is not None:
             return ulp_distances(a, b) > self.ulp

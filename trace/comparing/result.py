@@ -30,7 +30,7 @@ class Cause(Enum):
     """Why two runs part: the first thing that differs, in the order in which a run does them.
 
     >>> [cause.value for cause in Cause]
-    ['numerics', 'model', 'rule', 'start', 'data', 'environment', 'gradient', 'update', 'length']
+    ['numerics', 'model', 'rule', 'start', 'data', 'environment', 'gradient', 'update', 'length', 'replica']
     """
 
     NUMERICS = "numerics"
@@ -42,6 +42,7 @@ class Cause(Enum):
     GRADIENT = "gradient"
     UPDATE = "update"
     LENGTH = "length"
+    REPLICA = "replica"
 
 
 @dataclass(slots=True, eq=False)
@@ -65,6 +66,7 @@ class Comparison(Plain):
         notes: further remarks, such as what was not recorded.
         uncomputed: first and last of the steps before `step` that were neither compared nor computed.
         ops: the digests of all ops of that step, or of the first if the runs start differently, if both record them.
+        ranks: of two folders, the comparison of each process in turn; this one is that of the first that differs.
 
     >>> print(Comparison("a.dgrr", "b.dgrr", Verdict.DIVERGED, "equal to the bit for 4 steps", Cause.LENGTH, 4))
     diverged (length): equal to the bit for 4 steps
@@ -74,7 +76,7 @@ class Comparison(Plain):
 
     _keys: ClassVar = (
         *("a", "b", "same", "verdict", "cause", "step", "sentence", "notes", "op", "call", "tensors", "losses"),
-        *("settings", "environment", "uncomputed"),
+        *("settings", "environment", "uncomputed", "ranks"),
     )
 
     a: str
@@ -92,6 +94,7 @@ class Comparison(Plain):
     notes: list[str] = field(default_factory=list[str])
     uncomputed: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     ops: tuple[OpDigests, OpDigests] | None = None
+    ranks: "list[Comparison]" = field(default_factory=list["Comparison"])
 
     @property
     def same(self) -> bool:

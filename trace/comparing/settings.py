@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
+from ...base.runs.completed_step import LOSS_SCALE
 from ..v2.format.constants import FOREIGN_NUMERICS, FRAMEWORK_EVENT
 from ..v2.format.schema import CLIPPING
 from ..v2.read.reader import StepView, TraceReader
@@ -55,7 +56,9 @@ def step_of(trace: TraceReader, view: StepView) -> dict[str, Any]:
     """What a step was told: hyperparameters, the bound of the joint norm, how many micro-batches, added how."""
     threshold = None if view.clip is None else view.clip[0]
     together = {"micro_batches": view.micro_batches, "order": view.order}
-    return {**_hyperparameters(trace, view), "clip_norm": threshold, **together}
+    foreign = trace.header.numerics == FOREIGN_NUMERICS  # in whose steps alone it may stand, among metrics
+    scale = {LOSS_SCALE: trace.metrics(view.step).get(LOSS_SCALE)} if foreign else {}
+    return {**_hyperparameters(trace, view), "clip_norm": threshold, **together, **scale}
 
 
 def _hyperparameters(trace: TraceReader, view: StepView) -> dict[str, float]:

@@ -10,8 +10,9 @@ import numpy as np
 from ...base.arrays import Array
 from ...base.runs.called_op import CalledOp
 from ..v2.errors import NotRecordedError
-from ..v2.format.constants import TensorRole
+from ..v2.format.constants import FLOATS, TensorRole
 from ..v2.format.digest import dtype_name
+from ..v2.format.schema import TensorSpec
 from ..v2.format.sketch import length, sketch
 from ..v2.read.op_digests import OpDigests
 from ..v2.read.reader import StepView, TraceReader
@@ -21,9 +22,6 @@ from .settings import Differing, differing, step_of
 from .tensors import Side, TensorDifference, tensor_difference
 
 Digests = dict[str, bytes]
-
-_FLOATS = ("f32", "f64")
-"""The types whose values a tolerance is for."""
 
 
 @dataclass(slots=True)
@@ -52,6 +50,7 @@ class Pair:
         unknown: titles of what may differ by more than the policy allows, since no values of it are recorded; of the
             state alone it is left out, which follows from the gradients. What is recorded at other steps is `known`.
         skipped: how many tensors were not compared for that reason.
+        compiled: the steps whose layers could not be compared, as one run was compiled.
         first: the step of `a` that step 0 of `b` is, where `b` was begun from a recorded state. Every step is called by
             its number in `a`.
     """
@@ -62,6 +61,7 @@ class Pair:
     unknown: set[str] = field(default_factory=set[str])
     known: set[str] = field(default_factory=set[str])
     skipped: int = 0
+    compiled: set[int] = field(default_factory=set[int])
     first: int = 0
 
     @property
@@ -151,19 +151,19 @@ class Pair:
         if arrays is not None:
             self.known.add(unread.title)
             return tensor_difference(name, what, spec.dtype, *arrays, tolerance)
-        if self.one_digest and (tolerance.bitwise or spec.dtype not in _FLOATS):
+        if self.one_digest and (tolerance.bitwise or spec.dtype not in FLOATS):
             return unread
-        apart = self._apart(step, what, name)
+        apart = self.apart(step, what, name)
         allowed = None if apart is None else tolerance.allows(*apart, math.prod(spec.shape))
         if apart is not None and allowed is not None:
-            self.known.add(unread.title)
+            self.known |= {unread.title, *_held_with(spec)}
             return None if allowed else replace(unread, apart=apart[0] / apart[1] if apart[1] else math.inf)
         if what != "after" or spec.role is TensorRole.BUFFER:
             self.unknown.add(unread.title)
         self.skipped += 1
         return None
 
-    def _apart(self, step: int, what: Recorded, name: str) -> tuple[float, float] | None:
+    def apart(self, step: int, what: Recorded, name: str) -> tuple[float, float] | None:
         """About how far a tensor of two runs is apart, and its norm; None where one has neither sketch nor values."""
         x, y = _sketch(self.a, step, what, name), _sketch(self.b, step - self.first, what, name)
         if x is None or y is None:
@@ -178,6 +178,14 @@ class Pair:
         except NotRecordedError:
             return None
         return x, y
+
+
+def _held_with(spec: TensorSpec) -> list[str]:
+    """What is compared with a tensor after the last step: of a param's state, the gradients that it is made of."""
+    kept, _, owner = spec.name.partition("/")
+    if spec.role is not TensorRole.STATE or kept == "step":  # a count says nothing of gradients
+        return []
+    return [TensorDifference(owner, "grad", spec.shape, spec.dtype).title] if owner else []
 
 
 def _value(trace: TraceReader, step: int, what: Recorded, name: str) -> Array:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from ...base.arrays import Array
+from ...base.arrays import Array, is_float
 from ...base.ulp import FARTHEST, exact, ulp_distances
 from ..json_value import Plain
 from ..v2.format.digest import canonical
@@ -82,6 +82,8 @@ class TensorDifference(Plain):
         histogram: how many elements are 0 (zeros of another sign), 1, 2 to 3, 4 to 7, … ULP apart, by the first of
             these numbers; 2**64 - 1: one is NaN. Empty if no floats.
         apart: about how far the tensors are apart, ||a - b|| / ||a||, where sketches alone are recorded; else None.
+        eps: the greatest absolute difference in eps of the dtype, relative to the largest element of `a`; None where
+            there is none, and for what is no float.
         worst: at most three elements: those that are not finite in both, then by their absolute difference.
 
     >>> TensorDifference("w", "grad", (2,), "f32").lines(worst=3)
@@ -90,7 +92,7 @@ class TensorDifference(Plain):
 
     _keys: ClassVar = (
         *("name", "what", "shape", "dtype", "only_in", "recorded", "differing", "max_abs", "max_rel"),
-        *("ulp_histogram", "worst", "apart"),
+        *("ulp_histogram", "worst", "apart", "eps"),
     )
 
     name: str
@@ -104,6 +106,7 @@ class TensorDifference(Plain):
     histogram: tuple[tuple[int, int], ...] = ()
     worst: tuple[DifferentElement, ...] = ()
     apart: float | None = None
+    eps: float | None = None
 
     @property
     def recorded(self) -> bool:
@@ -160,13 +163,23 @@ def tensor_difference(
         return None
     places = np.flatnonzero(differs)
     x, y = a.reshape(-1)[places], b.reshape(-1)[places]
-    ulps = ulp_distances(x, y) if a.dtype.kind == "f" else None
+    ulps = ulp_distances(x, y) if is_float(a.dtype) else None
     absolute, relative = _apart(x, y)
     return TensorDifference(
         *(name, what, a.shape, dtype, None, len(places), _largest(absolute), _largest(relative)),
         histogram=() if ulps is None else ulp_histogram(ulps),
         worst=tuple(_worst(a.shape, places, x, y, absolute, ulps)),
+        eps=_in_eps(a, _largest(absolute)),
     )
+
+
+def _in_eps(a: Array, absolute: float | None) -> float | None:
+    """A difference in eps of the largest element of an array."""
+    largest = float(np.max(abs(a.astype(np.float64)), initial=0.0, where=np.isfinite(a)))
+    if absolute is None or not largest or not is_float(a.dtype):
+        return None
+    eps = float(np.nextafter(a.dtype.type(1), a.dtype.type(2)) - a.dtype.type(1))
+    return absolute / (largest * eps)
 
 
 def _apart(x: Array, y: Array) -> tuple[Array, Array]:

@@ -12,11 +12,12 @@ from ...base.runs.completed_step import CompletedStep
 from ...base.runs.keep import Mode
 from ...base.runs.run import RuleGroup, Run
 from ...runtime.optim import Rule
-from ..v2.format.constants import FOREIGN_NUMERICS
+from ..v2.format.constants import FLOATS, FOREIGN_NUMERICS
+from ..v2.format.digest import FORMAT_NAMES
 from ..v2.write.recorder import TraceRecorder
 from .laws import FUSED, corrections
 from .run import RecordedRun
-from .shared import Framework, TraceTarget, begin, named_arrays
+from .shared import Framework, TraceTarget, begin, named_arrays, scalar_loss
 
 
 def record_jax(
@@ -36,7 +37,7 @@ def record_jax(
     Tensors have the names of their paths in the pytrees, such as ``dense.0.w``.
 
     Shapes: params of any shape, and gradients as their params.
-    Dtypes: params float32 or float64.
+    Dtypes: floats of 64 to 8 bits and complex numbers, recorded as the bits they are.
 
     Args:
         params: a pytree of arrays, before the first step.
@@ -128,13 +129,13 @@ class JaxRun(RecordedRun):
         told = self._rule.hyperparameters(hyper or {})
         done = CompletedStep(
             step=self.steps,
-            loss=self._trees.leaf("loss", loss).reshape(()),
+            loss=scalar_loss(self._trees.leaf("loss", loss).reshape(())),
             hyper=told,
             grads=self._trees.arrays("grads", grads),
             params=self._trees.arrays("params", params),
             state=self._rule.state(state, self.steps + 1, told),
             model_state=self._trees.arrays("model_state", model_state),
-            batch=named_arrays("record_jax: argument 'batch'", batch, self._trees.converted),
+            batch=named_arrays("record_jax: argument 'batch'", batch, self._trees.converted, texts=True),
         )
         self._recorder.step(done)
 
@@ -208,11 +209,12 @@ class _Trees:
         self._jax = jax
 
     def params(self, tree: Any) -> dict[str, Array]:
-        """The params. Raises DTypeError for another dtype than float32 and float64."""
+        """The params. Raises DTypeError for what is no float or complex number."""
         for name, leaf in self._named(tree).items():
             dtype = str(getattr(leaf, "dtype", type(leaf).__name__))
-            if dtype not in ("float32", "float64"):
-                raise DTypeError(f"record_jax: parameter {name!r}: expected float32 or float64, got {dtype}")
+            if FORMAT_NAMES.get(dtype) not in FLOATS:
+                known = ", ".join(word for word, name in FORMAT_NAMES.items() if name in FLOATS)
+                raise DTypeError(f"record_jax: parameter {name!r}: expected {known}; got {dtype}")
         return self.arrays("params", tree)
 
     def arrays(self, argument: str, tree: Any) -> dict[str, Array]:
@@ -240,5 +242,4 @@ class _Trees:
             return None
         if jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
             value = jax.random.key_data(value)
-        small = jax.dtypes.issubdtype(value.dtype, np.floating) and value.dtype.itemsize < 4
-        return np.array(value.astype(np.float32) if small else value)
+        return np.array(value)

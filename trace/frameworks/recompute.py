@@ -19,7 +19,7 @@ from ..file_version import TraceFileError
 from ..v2.check.difference import Difference
 from ..v2.check.report import Finding
 from ..v2.errors import InvalidTraceError, NotRecordedError
-from ..v2.format.constants import FRAMEWORK_EVENT, RecordMode, TensorRole
+from ..v2.format.constants import COMPUTED, FRAMEWORK_EVENT, RecordMode, TensorRole
 from ..v2.read.reader import StepView, TraceReader, open_reader
 from ..v2.read.recorded import What
 from ..v2.verdict import Verdict
@@ -157,6 +157,9 @@ def recompute(path: FilePath, *, policy: "PolicyLike | None" = None) -> Recomput
         law = law_of(rule)
         if law is None:
             text = f"the rule {rule!r} is none of sgd, adam and adamw: its updates cannot be computed again"
+            report.findings.append(Finding(Verdict.UNPROVEN, text))
+        elif not all(spec.dtype in COMPUTED for spec in trace.schema.tensors[: trace.schema.params]):
+            text = "params of other types than float32 and float64 are rounded in ways that no law says"
             report.findings.append(Finding(Verdict.UNPROVEN, text))
         else:
             _Recomputing(trace, framework, law, report).run()

@@ -8,13 +8,14 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from ...base.arrays import Array
+from ...base.arrays import Array, is_float
 from ...base.errors import DomainError, DTypeError
 from ...base.runs.keep import Keep, Mode
 from ...base.runs.run import Run
 from ...base.system import FilePath
 from ...runtime import RecorderFactory
 from ..v2.format.constants import FRAMEWORK_EVENT
+from ..v2.format.digest import FORMAT_NAMES
 from ..v2.write.open_recorder import open_recorder
 from ..v2.write.recorder import TraceRecorder
 
@@ -67,31 +68,38 @@ class Framework:
             raise DomainError(f"the EVENT {FRAMEWORK_EVENT!r} is not what a recorder writes: {error}") from None
 
 
-def begin(command: str, trace: TraceTarget, run: Run, framework: Framework, record: Mode | None) -> TraceRecorder:
+def begin(
+    command: str,
+    trace: TraceTarget,
+    run: Run,
+    framework: Framework,
+    record: Mode | None,
+    *,
+    state_every: int | None = None,
+) -> TraceRecorder:
     """Open the recorder of a run, and write down which framework computes it.
 
     A factory that has an attribute ``default_policy`` finds `POLICY` there before it is asked for a recorder.
 
     Raises:
         DTypeError: what is no path, no `Keep` and opens no recorders.
-        DomainError, TraceWriteError: as `open_recorder`; a `record` beside what says itself what is kept.
+        DomainError, TraceWriteError: as `open_recorder`; a `record`, or steps, beside what says itself what is kept.
     """
-    recorder = _opened(command, trace, run, record)
+    recorder = _opened(command, trace, run, record, state_every)
     recorder.event(FRAMEWORK_EVENT, framework.encode())
     return recorder
 
 
-def _opened(command: str, trace: TraceTarget, run: Run, record: Mode | None) -> TraceRecorder:
+def _opened(command: str, trace: TraceTarget, run: Run, record: Mode | None, state_every: int | None) -> TraceRecorder:
     if isinstance(trace, str | PathLike):
-        return open_recorder(Keep(trace, record=record or "full"), run)
+        return open_recorder(Keep(trace, record=record or "full", state_every=state_every), run)
     if not isinstance(cast(object, trace), Keep | RecorderFactory):
         expected = "expected a path, a Keep, or an object that opens recorders, such as golden_trace()"
         raise DTypeError(f"{command}: argument 'trace': {expected}; got {trace!r}")
-    if record is not None:
-        raise DomainError(
-            f"{command}: argument 'record': expected None beside a 'trace' that says itself what is kept, got "
-            f"{record!r}"
-        )
+    for name, given in (("record", record), ("state_every", state_every)):
+        if given is not None:
+            expected = "expected None beside a 'trace' that says itself what is kept"
+            raise DomainError(f"{command}: argument {name!r}: {expected}, got {given!r}")
     if isinstance(trace, Keep):
         return open_recorder(trace, run)
     if hasattr(trace, "default_policy"):
@@ -99,17 +107,41 @@ def _opened(command: str, trace: TraceTarget, run: Run, record: Mode | None) -> 
     return cast(TraceRecorder, trace.open_recorder(run))
 
 
-def named_arrays(where: str, batch: object, convert: Callable[[Any], Array | None]) -> dict[str, Array]:
+def scalar_loss(loss: Array) -> Array:
+    """A loss as a trace holds it: float32, into which smaller floats go exactly, or float64.
+
+    >>> scalar_loss(np.array(0.5, np.float16)).dtype, scalar_loss(np.array(2)).dtype
+    (dtype('float32'), dtype('float64'))
+    """
+    is_short = is_float(loss.dtype) and loss.dtype.itemsize <= 4
+    return loss.astype(np.float32 if is_short else np.float64)
+
+
+def named_arrays(
+    where: str, batch: object, convert: Callable[[Any], Array | None], *, texts: bool = False
+) -> dict[str, Array]:
     """The arrays in a nest of mappings, lists and tuples, by the keys and places that lead to them.
 
-    ``convert`` makes an array of a framework's own, or gives None. Numbers and numpy's arrays are taken too.
+    ``convert`` makes an array of a framework's own, or gives None. Numbers and numpy's arrays are taken too, and
+    ``texts`` if asked, as their UTF-8.
 
     Raises DTypeError for anything else.
 
     >>> named_arrays("here", ({"x": np.ones(2)}, 3), lambda value: None)
     {'0.x': array([1., 1.]), '1': array(3)}
     """
-    return {path or "0": _array(where, path, leaf, convert) for path, leaf in leaves(batch)}
+    read = _read_texts(convert) if texts else convert
+    return {path or "0": _array(where, path, leaf, read) for path, leaf in leaves(batch)}
+
+
+def _read_texts(convert: Callable[[Any], Array | None]) -> Callable[[Any], Array | None]:
+    """Texts as bytes, and else what another function makes of a leaf."""
+
+    def read(leaf: Any) -> Array | None:
+        said = leaf.encode() if isinstance(leaf, str) else leaf
+        return np.frombuffer(said, np.uint8) if isinstance(said, bytes) else convert(leaf)
+
+    return read
 
 
 def leaves(nest: object, path: str = "") -> Iterator[tuple[str, object]]:
@@ -130,11 +162,11 @@ def _array(where: str, path: str, leaf: Any, convert: Callable[[Any], Array | No
     found = convert(leaf)
     if found is None and _is_number(leaf):
         found = np.asarray(leaf)
-    if found is None or found.dtype.kind not in "biuf":
+    if found is None or found.dtype.name not in FORMAT_NAMES:
         at = f" at {path!r}" if path else ""
         expected = "expected numbers and arrays of them, in mappings, lists and tuples"
         raise DTypeError(f"{where}: {expected}; got {type(leaf).__name__}{at}")
-    return found.astype(np.float32) if found.dtype == np.float16 else found
+    return found
 
 
 def _is_number(leaf: object) -> bool:

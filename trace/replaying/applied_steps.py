@@ -21,7 +21,7 @@ from ...tape.numerics.xxh3.constants import DIGEST
 from ...tape.numerics.xxh3.digests import Digests, Message
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import TensorRole
-from ..v2.format.digest import NUMPY_DTYPES, Algorithm, TensorDigest, preamble
+from ..v2.format.digest import Algorithm, TensorDigest, numpy_dtype, preamble
 from ..v2.format.schema import TensorSpec
 from ..v2.format.step import STEP
 from ..v2.read.reader import StepView, TraceReader
@@ -200,11 +200,13 @@ def _in_body(trace: TraceReader, view: StepView) -> tuple[dict[int, Array], dict
 
     Raises CannotPrepareError for arrays that do not lie as kernels take them.
     """
+    if not trace.schema.is_plain:
+        raise CannotPrepareError
     tensors, grads, buffers = trace.schema.tensors, dict[int, Array](), dict[int, Array]()
     extents = [e for e in view.extents() if e.what == "grad" or tensors[e.tensor].role is TensorRole.BUFFER]
     memory = line_aligned(sum(e.nbytes for e in extents))
     for e in extents:
-        dtype = NUMPY_DTYPES[tensors[e.tensor].dtype]
+        dtype = numpy_dtype(tensors[e.tensor].dtype)
         if e.offset % dtype.itemsize:
             raise CannotPrepareError
         array = memory[e.offset : e.offset + e.nbytes].view(dtype).reshape(tensors[e.tensor].shape)

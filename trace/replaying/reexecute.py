@@ -15,7 +15,7 @@ from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import TensorRole
-from ..v2.format.digest import NUMPY_DTYPES, Batch, InputDigest, TensorDigest
+from ..v2.format.digest import NUMPY_DTYPES, Batch, InputDigest, TensorDigest, is_plain
 from ..v2.read.reader import StepView, TraceReader
 from ..v2.verdict import Verdict
 from .execution import Batches, CannotExecuteError, ComputedStep, Execution, LossFn
@@ -126,7 +126,7 @@ class Model:
     def _other_dtype(self, batch: Batch, digest: bytes) -> str:
         """What to say of a batch that is the recorded one once all its arrays of one dtype are of another."""
         present = {np.asarray(array).dtype for array in batch_arrays(batch)}
-        for given, recorded in product(present, NUMPY_DTYPES.values()):
+        for given, recorded in product(present, filter(is_plain, NUMPY_DTYPES.values())):
             if self._input_digest(_converted(batch, given, recorded)) == digest:
                 cure = f"its numbers are, as {given} where {recorded} was recorded"
                 return f", but {cure}; convert with .astype(np.{recorded})"

@@ -17,8 +17,9 @@ from ...runtime.optim.averages import HYPERPARAMETER, Averages, ema_key
 from ...runtime.optim.groups import Groups, ParameterGroup
 from ...runtime.optim.rules.registry import require_own_name
 from ...screen.named_arrays import NamedArrays
-from ..v2.format.constants import TensorRole
+from ..v2.format.constants import COMPUTED, TensorRole
 from ..v2.format.digest import TensorDigest
+from ..v2.format.schema import TensorSpec
 from ..v2.read.reader import StepView, TraceReader, open_reader
 from ..v2.write.tensors import CORRECTIONS
 
@@ -95,6 +96,15 @@ class ReplayState:
         return tuple(float(value) for name in names for value in self.values[name].ravel())
 
 
+def _require_computed(rule: str, params: Sequence[TensorSpec]) -> None:
+    """Raise UnknownRuleError for params of types in which this library computes nothing."""
+    other = next((spec for spec in params if spec.dtype not in COMPUTED), None)
+    if other is not None:
+        raise UnknownRuleError(
+            f"the rule '{rule}' is known for params of {' and '.join(COMPUTED)}, and {other.name!r} is {other.dtype}"
+        )
+
+
 def recorded_groups(
     trace: TraceReader, view: StepView, rules: Mapping[str, type[Rule]], changed: Mapping[str, float] | None = None
 ) -> Groups:
@@ -123,7 +133,9 @@ def recorded_groups(
                 f"the rule '{group.rule}' is not known to this library; pass its class: rules=[…], or "
                 "--rule MODULE:NAME of the command"
             ) from None
-        names = [tensors[i].name for i in group.tensors if tensors[i].role is TensorRole.PARAM]
+        params = [tensors[i] for i in group.tensors if tensors[i].role is TensorRole.PARAM]
+        _require_computed(group.rule, params)
+        names = [spec.name for spec in params]
         found.append(ParameterGroup(number, group.rule, rule, tuple(names)))
     return Groups(found, trace.schema.frozen, averages)
 

@@ -87,7 +87,7 @@ def _update(trace: TraceReader, name: str, step: int | None) -> tuple[int, Array
             f"the update of {name!r} at step {step} is not recorded (record mode {mode!r}): it is the difference of "
             f'the values before and after the step, which Keep(..., record="full") records'
         ) from None
-    if before.dtype.kind != "f":
+    if before.dtype.kind in "biu":
         return step, after.astype(np.int64) - before.astype(np.int64)
     with np.errstate(invalid="ignore", over="ignore"):
         return step, np.asarray(after - before)

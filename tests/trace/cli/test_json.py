@@ -141,6 +141,7 @@ ANSWERS = [
     ("recover there -o new", 3),
     ("recover run.dgrr -o run.dgrr", 1),
     ("compare run.dgrr run.dgrr --proven", 0),
+    ("spread run.dgrr run.dgrr", 0),
     ("diff run.dgrr other.dgrr", 4),
     ("diff run.dgrr short.dgrr", 4),
     ("diff mine.dgrr ops.dgrr", 4),

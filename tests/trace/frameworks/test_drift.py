@@ -63,6 +63,18 @@ def test_other_kernels_are_drift(right: Path, tmp_path: Path, no_onednn: None) -
     assert not found and compare(right, tmp_path / "b.dgrr").verdict.exit_code == Exit.DIVERGED
 
 
+def test_the_size_of_drift_is_told_where_values_are_recorded(tmp_path: Path, no_onednn: None) -> None:
+    def kept(name: str) -> Any:
+        return Keep(tmp_path / name, record="full", ops=[0])
+
+    with kernels(onednn=True):
+        train(kept("a"), steps=1, options={"level": "op"})
+    train(kept("b"), steps=1, options={"level": "op"})
+    found = compare(tmp_path / "a", tmp_path / "b", policy="drift")
+    (size,) = [note for note in found.notes if note.startswith("drift: by up to ")]
+    assert 0 < float(size.split()[4]) < 64 and "in the gradient of '" in size
+
+
 CHANGES: dict[str, dict[str, Any]] = {
     "rope": {"rope": 10001.0},
     "scale": {"scale": 0.354},
@@ -103,8 +115,8 @@ def test_a_kernel_that_changes_on_one_machine_is_no_drift(
     right: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where settings are not told, or a kernel is not deterministic."""
-    settings = recording._settings
-    monkeypatch.setattr(recording, "_settings", lambda *given: settings(*given) | {"onednn": True})
+    settings = recording.settings_of
+    monkeypatch.setattr(recording, "settings_of", lambda *given: settings(*given) | {"onednn": True})
     with kernels(onednn=False):
         found = judged(right, tmp_path / "b.dgrr")
     assert (found.word, found.environment) == ("diverged (gradient)", {})

@@ -54,7 +54,7 @@ PLANTED: dict[str, tuple[dict[str, Any], str, int | None, str]] = {
         {"fused": True},
         "update",
         0,
-        "from equal gradients the rule makes another 'wte.weight' after *",
+        "from equal gradients the rule makes another '*' after *",
     ),
     "residual scale": (
         {"attn_residual": 0.99},
@@ -138,10 +138,9 @@ def test_an_update_is_blamed_on_its_step_where_no_state_is_recorded(tmp_path: Pa
     paths = [recorded(tmp_path / f"{fused}.dgrr", state_every=16, fused=fused) for fused in (False, True)]
     found = compare(*paths)
     assert found.cause is not None and (found.cause.value, found.step) == ("update", 0)
-    assert found.sentence == (
-        "step 0 is the first that differs: from equal gradients the rule makes another 'wte.weight' after the step; "
-        "step 1, which begins from it, computes another loss or gradient"
-    )
+    begun, _, end = found.sentence.partition(" '")  # which param is the first is a matter of the processor
+    assert begun == "step 0 is the first that differs: from equal gradients the rule makes another"
+    assert end.endswith(" after the step; step 1, which begins from it, computes another loss or gradient")
 
 
 def test_a_state_is_not_called_equal_where_nothing_shows_it(tmp_path: Path) -> None:

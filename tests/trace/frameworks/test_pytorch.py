@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from dgrr.tape import DomainError
-from dgrr.trace import Keep, NonFiniteError, Run, open_trace, record_torch, replay
+from dgrr.trace import Keep, NonFiniteError, Run, compare, open_trace, record_torch, replay
+from dgrr.trace.frameworks.pytorch.arrays import array
 from dgrr.trace.v2.format.digest import Algorithm, InputDigest
 
 from .pytorch_runs import Made, batches, cross_entropy, network, sgd, torch, train
@@ -122,20 +123,40 @@ def test_groups_have_hyperparameters_of_their_own(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "rule", "hyper"),
+    ("make", "rule", "hyper", "keeps"),
     [
-        (lambda p: optim.RMSprop(p, lr=0.01), "torch_rmsprop@1", {"lr": 0.01, "alpha": 0.99}),
-        (lambda p: optim.Adam(p, amsgrad=True), "torch_adam@1", {"betas.0": 0.9, "amsgrad": 1.0}),
-        (lambda p: optim.SGD(p, lr=0.1, maximize=True), "torch_sgd@1", {"maximize": 1.0}),
-        (lambda p: optim.SGD(p, lr=0.1, momentum=0.5, dampening=-1), "torch_sgd@1", {"dampening": -1.0}),
+        (lambda p: optim.RMSprop(p, lr=0.01), "torch_rmsprop@1", {"lr": 0.01, "alpha": 0.99}, {"step", "square_avg"}),
+        (lambda p: optim.Adagrad(p, lr=0.01), "torch_adagrad@1", {"lr": 0.01}, {"step", "sum"}),
+        (lambda p: optim.Muon(p, lr=0.01), "torch_muon@1", {"lr": 0.01}, {"momentum_buffer"}),
+        (
+            lambda p: optim.Adam(p, amsgrad=True),
+            "torch_adam@1",
+            {"betas.0": 0.9, "amsgrad": 1.0},
+            {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"},
+        ),
+        (lambda p: optim.SGD(p, lr=0.1, maximize=True), "torch_sgd@1", {"maximize": 1.0}, set()),
+        (
+            lambda p: optim.SGD(p, lr=0.1, momentum=0.5, dampening=-1),
+            "torch_sgd@1",
+            {"dampening": -1.0},
+            {"momentum_buffer"},
+        ),
     ],
 )
-def test_what_follows_no_law_is_unproven(path: Path, make: Made, rule: str, hyper: dict[str, float]) -> None:
-    train(path, make)
+def test_what_follows_no_law_is_unproven_with_its_state_by_its_names(
+    path: Path, make: Made, rule: str, hyper: dict[str, float], keeps: set[str]
+) -> None:
+    made: list[Any] = []
+    model = network()
+    weights = [p for p in model.parameters() if p.ndim == 2]  # all that Muon takes
+    train(path, lambda p: made.append(make(weights)) or made[0], model=model)
     with open_trace(path) as trace:
         assert trace.schema.groups[0].rule == rule
         assert trace[0].hyper.items() >= hyper.items()
-        assert [t.name for t in trace.schema.tensors if t.role.name == "STATE"] == ["step"]
+        after, names = trace[-1].after(), [t.name for t in trace.schema.tensors if t.role.name == "STATE"]
+        assert set(names) == {"step"} | {f"{key}/{name}" for key in keeps for name in ("0.weight", "2.weight")}
+        for key in keeps:
+            assert bits(after[f"{key}/2.weight"]) == bits(made[0].state[model[2].weight][key])
     report = replay(path)
     assert report.verdict.value == "unproven"
     assert f"the rule '{rule}' is not known" in str(report)
@@ -241,7 +262,7 @@ def test_buffers_of_the_model_are_its_state(path: Path) -> None:
         assert bits(trace.buffers(-1)["1.running_mean"]) == bits(model[1].running_mean)
 
 
-def test_less_precise_values_are_kept_as_float32(path: Path) -> None:
+def test_a_loss_of_less_precision_is_float32_and_a_batch_what_it_is(path: Path) -> None:
     model = network()
     optimizer = sgd(model.parameters())
     x = next(batches(1))[0]
@@ -252,7 +273,23 @@ def test_less_precise_values_are_kept_as_float32(path: Path) -> None:
         optimizer.step()
     with open_trace(path) as trace:
         assert trace[0].loss.dtype == np.float32
-        assert trace[0].input_digest == InputDigest(Algorithm.XXH3_128)({"0": x.to(torch.bfloat16).float().numpy()})
+        assert trace[0].input_digest == InputDigest(Algorithm.XXH3_128)({"0": array(x.to(torch.bfloat16))})
+
+
+def test_the_scale_of_the_loss_is_told_and_compared(tmp_path: Path) -> None:
+    for name, scale in (("a", 3.0), ("b", 5.0)):
+        optimizer = sgd((model := network()).parameters())
+        scaler = torch.amp.GradScaler("cpu", init_scale=scale)
+        with record_torch(model, optimizer, tmp_path / name) as run:
+            for batch in batches(2):
+                optimizer.zero_grad()
+                scaler.scale(run.loss(cross_entropy(model, batch))).backward()
+                scaler.step(optimizer)
+                scaler.update()
+    with open_trace(tmp_path / "a") as trace:
+        assert trace.metrics(0) == {"loss_scale": 3.0}
+    found = compare(tmp_path / "a", tmp_path / "b")
+    assert not found and found.settings["loss_scale"] == (3.0, 5.0)
 
 
 def test_sparse_gradients_are_recorded_whole(path: Path) -> None:
@@ -331,7 +368,10 @@ def test_a_step_without_a_loss_is_refused_before_the_update(path: Path) -> None:
 
 def test_a_closure_without_a_loss_is_refused(path: Path) -> None:
     optimizer = sgd((model := network()).parameters())
-    with pytest.raises(ValueError, match="or hand the step a closure"), record_torch(model, optimizer, path):
+    with (
+        pytest.raises(ValueError, match="hand the step a closure, or let the model give its loss"),
+        record_torch(model, optimizer, path),
+    ):
         optimizer.step(lambda: None)
 
 
@@ -354,9 +394,13 @@ def test_a_tensor_that_is_no_parameter_of_the_model_is_refused(path: Path) -> No
 
 
 def test_parameters_of_other_dtypes_or_without_shapes_are_refused(path: Path) -> None:
-    model = network(torch.bfloat16)
-    with pytest.raises(ValueError, match=r"'0.weight': expected float32 or float64, got torch.bfloat16; .*autocast"):
-        record_torch(model, sgd(model.parameters()), path)
+    class Counted(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.count = torch.nn.Parameter(torch.zeros(1, dtype=torch.int32), requires_grad=False)
+
+    with pytest.raises(ValueError, match=r"'count': expected float32, float64, float16, bfloat16, .*; got int32"):
+        record_torch(counted := Counted(), sgd(counted.parameters()), path)
     lazy = torch.nn.LazyLinear(3)
     with pytest.raises(ValueError, match="'weight' has no shape yet; call the model once before"):
         record_torch(lazy, sgd(lazy.parameters()), path)
@@ -377,8 +421,8 @@ def test_what_is_no_loss_or_batch_is_refused(path: Path) -> None:
     with record_torch(model, sgd(model.parameters()), path) as run:
         with pytest.raises(ValueError, match=r"argument 'loss': expected one number, got shapes \[\(2,\)\]"):
             run.loss(torch.zeros(2))
-        with pytest.raises(TypeError, match=r"argument 'batch': expected numbers .*; got str at 'name'"):
-            run.loss(torch.zeros(()), {"x": torch.zeros(2), "name": "a.png"})
+        with pytest.raises(TypeError, match=r"argument 'batch': expected numbers .*; got object at 'name'"):
+            run.loss(torch.zeros(()), {"x": torch.zeros(2), "name": object()})
         with pytest.raises(TypeError, match="argument 'loss': expected numbers .*; got str"):
             run.loss("0.5")
 

@@ -49,6 +49,21 @@ def test_a_compiled_model_has_the_names_of_its_params() -> None:
     assert [class_name(layer) for layer in compiled.layers.values()] == ["OptimizedModule"]
 
 
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_compiled_model_is_held_to_the_golden_of_one_that_is_not(tmp_path: Path, in_place: bool) -> None:
+    """No hook breaks its graph; that layers are not seen is said in the first line."""
+    model = network()
+    if in_place:
+        model.compile(backend="eager", fullgraph=True)
+    else:
+        model = torch.compile(model, backend="eager", fullgraph=True)
+    train_small(Keep(tmp_path / "a", record="bare", ops="every"), sgd, steps=2)
+    train_small(Keep(tmp_path / "b", record="bare", ops="every"), sgd, steps=2, model=model)
+    found = compare(tmp_path / "a", tmp_path / "b", proven=True)
+    assert found, str(found)
+    assert "2 steps; not compared, as one run is compiled: the layers of 2 steps" in found.sentence
+
+
 def test_a_module_of_that_name_that_is_no_wrapper_keeps_it() -> None:
     class Holder(nn.Module):
         def __init__(self) -> None:
@@ -63,5 +78,8 @@ def test_each_rank_has_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k
     train_small(kept(f"{tmp_path}/{{rank}}.dgrr"), sgd, steps=1)
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_rank", lambda: 3)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 4)
     train_small(kept(f"{tmp_path}/{{rank}}.dgrr"), sgd, steps=1)
+    with pytest.raises(ValueError, match=r"with {rank} in it, since each of 4 processes .*; got '.*/x'"):
+        train_small(kept(f"{tmp_path}/x"), sgd, steps=1)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0.dgrr", "3.dgrr"]

@@ -25,6 +25,7 @@ PLACES = (
     "making.rollback",
     "making.recover",
     "proving.compare",
+    "proving.spread",
     "looking.at",
     "looking.when",
     "making.fork",

@@ -17,12 +17,13 @@ NEAR = 1e-3
 
 
 def elsewhere(environment: Mapping[str, Any], framework: str) -> list[str]:
-    """The keys that say that two runs had another machine, or another framework or setting of it.
+    """The keys that say that two runs had another machine, or another framework or setting of it; no commit does.
 
     >>> elsewhere({"torch threads": (1, 2), "sources": ("a", "b")}, "torch")
     ['torch threads']
     """
-    return [key for key in environment if key in _MACHINE or key.partition(" ")[0] == framework]
+    told = [key for key in environment if key in _MACHINE or key.partition(" ")[0] == framework]
+    return [key for key in told if key != f"{framework} commit"]
 
 
 def is_drift(call: CallDifference) -> bool:

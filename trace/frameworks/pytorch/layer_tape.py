@@ -10,9 +10,11 @@ from ....base.arrays import Array, Arrays
 from ....base.runs.completed_step import CODE, CONSUMED, DigestedTape, TapeNode
 from ....tape.graph.node import LEAF
 from ....tape.location import CodePosition
+from ...v2.format.digest import Algorithm, tensor_digest
 from ..shared import leaves
-from .arrays import array
+from .arrays import dtype_word, local_part
 from .module_call import CodeBetween, Frames, ModuleCall, before, behind, lines, shown, until
+from .tensor_digests import TensorDigests
 from .torch_modules import TorchModules, class_name
 
 _Identity: TypeAlias = tuple[Any, int]
@@ -41,9 +43,10 @@ class LayerTape:
     the backward pass, as under activation checkpointing, are no nodes unless they give something else than before.
     """
 
-    def __init__(self, torch: Any, modules: TorchModules, digest: Callable[[Array], bytes]) -> None:
+    def __init__(self, torch: Any, modules: TorchModules, algorithm: Algorithm) -> None:
         self.noting = False
-        self._digest = digest
+        self.digest = TensorDigests(torch, algorithm)
+        self._algorithm = algorithm
         self._torch, self._modules, self._frames = torch, modules, Frames(torch)
         self._begin()
         self._hooks = [
@@ -91,12 +94,12 @@ class LayerTape:
         """Note what the optimizer takes at a line: the gradients, of which the digests are one value."""
         if not self._nodes:
             return
-        value = _joined(map(self._digest, grads.values()))
+        value = _joined(tensor_digest(self._algorithm, grad) for grad in grads.values())
         parents = tuple(i for i, node in enumerate(self._nodes) if node.op == LEAF and node.name in grads)
         said, place = "between the backward pass and the optimizer's step", lines(self._lossed, at)
         node = TapeNode(CODE, "uint8", value.shape, parents, attrs=said, name=CONSUMED, place=place)
         self._nodes.append(node)
-        self._values.append(self._digest(value))
+        self._values.append(tensor_digest(self._algorithm, value))
         self._grads.append(None)
 
     def user(self) -> CodePosition | None:
@@ -201,7 +204,7 @@ class LayerTape:
         nodes = zip(self._nodes, self._values, strict=True)
         before = {value for node, value in nodes if (node.scope, node.op) == (scope, op)}
         for _, tensor in made:
-            if before and self._digest(array(tensor, copy=False)) not in before:
+            if before and self.digest(tensor) not in before:
                 said: dict[str, Any] = {
                     "attrs": module.extra_repr(),
                     "scope": scope,
@@ -246,9 +249,9 @@ class LayerTape:
         return self._append(tensor, CODE, made=made, parents=tuple(sorted(parents)), **said)
 
     def _append(self, tensor: Any, op: str, *, made: ModuleCall | None = None, **more: Any) -> int:
-        value, index = array(tensor, copy=False), len(self._nodes)
-        self._nodes.append(TapeNode(op, value.dtype.name, value.shape, **more))
-        self._values.append(self._digest(value))
+        index, here = len(self._nodes), local_part(tensor)
+        self._nodes.append(TapeNode(op, dtype_word(here.dtype), tuple(here.shape), **more))
+        self._values.append(self.digest(here))
         self._grads.append(None)
         self._noted[self._identity(tensor)] = _Noted(tensor._version, index, made)
         self._label(tensor, self._nodes[index])
@@ -269,8 +272,8 @@ class LayerTape:
         """What a gradient is handed to when it arrives: it may be changed in place later, as by clipping."""
 
         def arrive(grad: Any) -> None:
-            known, arrived = self._grads[index], self._digest(array(grad, copy=False))
-            self._grads[index] = arrived if known is None else self._digest(_joined((known, arrived)))
+            known, arrived = self._grads[index], self.digest(local_part(grad))
+            self._grads[index] = arrived if known is None else tensor_digest(self._algorithm, _joined((known, arrived)))
 
         return arrive
 

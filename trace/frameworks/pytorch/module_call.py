@@ -52,16 +52,17 @@ class Frames:
 
     def __init__(self, torch: Any) -> None:
         installed = Path(torch.__file__).parent
-        self._machinery = (*WINGS, *(str(installed / part) for part in ("nn/modules/module.py", "_dynamo", "utils")))
-        self._elsewhere = (*WINGS, str(installed.parent))
+        around = ("nn/modules/module.py", "_dynamo", "utils")
+        self._machinery = _Passed((*WINGS, *(str(installed / part) for part in around)))
+        self._elsewhere = _Passed((*WINGS, str(installed.parent)))
 
     def caller(self) -> CodePosition | None:
         """The line that called a module: the first outside of what PyTorch puts around every call."""
-        return _first(self._machinery)
+        return self._machinery.first()
 
     def user(self) -> CodePosition | None:
         """The first line that is neither this package's nor installed beside PyTorch."""
-        return _first(self._elsewhere)
+        return self._elsewhere.first()
 
 
 def is_inside(file: str) -> bool:
@@ -72,17 +73,40 @@ def is_inside(file: str) -> bool:
     return frame is not None
 
 
+def loss_scale() -> float | None:
+    """By what the loss was multiplied, where a gradient scaler takes the step; else None."""
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        if frame.f_code.co_filename.endswith("amp/grad_scaler.py") and "self" in frame.f_locals:
+            return float(frame.f_locals["self"].get_scale())
+        frame = frame.f_back
+    return None
+
+
 @lru_cache(maxsize=1 << 14)
 def shown(place: CodePosition | None) -> str:
     """A line as a trace has it: ``gpt.py:28: return x * base``; empty if there is none."""
     return "" if place is None else str(Location.of(place))
 
 
-def _first(passed: tuple[str, ...]) -> CodePosition | None:
-    frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and frame.f_code.co_filename.startswith(passed):
-        frame = frame.f_back
-    return None if frame is None else (frame.f_code, frame.f_lasti)
+class _Passed:
+    """Files whose lines are passed over; of each that was met it is remembered."""
+
+    def __init__(self, files: tuple[str, ...]) -> None:
+        self._files, self._known = files, dict[str, bool]()
+
+    def first(self) -> CodePosition | None:
+        """The first line at work that is elsewhere."""
+        frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+        while frame is not None:
+            file = frame.f_code.co_filename
+            passed = self._known.get(file)
+            if passed is None:
+                passed = self._known[file] = file.startswith(self._files)
+            if not passed:
+                return frame.f_code, frame.f_lasti
+            frame = frame.f_back
+        return None
 
 
 def before(taker: ModuleCall, made: ModuleCall | None) -> CodeBetween:

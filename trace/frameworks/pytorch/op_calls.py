@@ -1,17 +1,17 @@
 """The ops that a step of PyTorch calls, in order: a dispatch mode that tells a recorder of them."""
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import lru_cache
 from time import monotonic
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from ....base.arrays import Array
 from ....base.runs.called_op import RECOMPUTE, CalledOp
-from .arrays import array, is_reading
+from ...v2.format.digest import Algorithm, tensor_digest
+from .arrays import is_reading
+from .blank_memory import BlankMemory
+from .known_op import KnownOp
 from .layer_tape import LayerTape
 from .module_call import is_inside
 
@@ -23,15 +23,21 @@ _DIGESTS = 1 << 12
 _SECONDS = 0.1
 """So many calls, or digests, are written together, and none is held back for longer when the next one begins."""
 
-_COLLECTIVE = ("c10d", "_c10d_functional")
-_BLANK = re.compile(r"aten\.(new_)?empty(_like|_strided|_permuted)?\.|aten\.resize_")
-"""What gives memory as it is found, whose bits mean nothing before they are written."""
 
-_NOTHING: Array = np.empty(0, np.uint8)
-"""What stands for such bits."""
+class _Begun(NamedTuple):
+    """A call that is at work."""
 
-_UNSEEN = ("profiler", "aten.detach.default", "aten.alias.default")
-"""What computes nothing."""
+    op: KnownOp
+    options: str
+    inputs: tuple[bytes, ...]
+    phase: str
+    scope: str
+    place: str
+
+    def ended(self, outputs: tuple[bytes, ...], *, raised: bool = False) -> CalledOp:
+        """The call, with what it gave."""
+        said = (self.op.name, self.options, self.inputs, outputs, self.phase, self.scope, self.place)
+        return CalledOp(*said, draws=self.op.draws, raised=raised)
 
 
 class OpCalls:
@@ -41,15 +47,18 @@ class OpCalls:
     at work: a run that hangs there shows it.
     """
 
-    def __init__(self, torch: Any, layers: LayerTape, digest: Callable[[Array], bytes], write: Write) -> None:
-        self._torch, self._layers, self._digest, self._write_calls = torch, layers, digest, write
+    def __init__(self, torch: Any, layers: LayerTape, algorithm: Algorithm, write: Write) -> None:
+        self._torch, self._layers, self._write_calls = torch, layers, write
+        self._nothing = tensor_digest(algorithm, np.empty(0, np.uint8))
+        self._known = dict[Any, KnownOp]()
         self._mode: AbstractContextManager[Any] | None = None
         self._begin()
 
     def _begin(self) -> None:
         self.is_optimizing = self._is_behind = False
-        self._first, self._held, self._digested, self._written = 0, list[CalledOp](), 0, monotonic()
-        self._blank = _Blank()
+        self._held = list[tuple[_Begun, tuple[bytes, ...]]]()
+        self._first, self._digested, self._written = 0, 0, monotonic()
+        self._blank = BlankMemory()
 
     def start(self) -> None:
         """Note from now on the ops of a step."""
@@ -67,46 +76,50 @@ class OpCalls:
 
     def _called(self, op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run an op, and note it."""
-        name = str(op)
-        if is_reading() or name.startswith(_UNSEEN):
+        known = self._known.get(op) or self._known.setdefault(op, KnownOp.of(self._torch, op))
+        if known.is_unseen or is_reading():
             return op(*args, **kwargs)
-        begun = self._begun(op, name, args, kwargs)
-        if begun.phase == "collective" or monotonic() - self._written > _SECONDS:
-            self._write(begun)
+        taken, changed = dict[int, Any](), list[Any]()
+        options = self._take(known.told(args, kwargs), taken, changed)
+        begun = _Begun(known, options, self._digests(taken), self._phase(known), *self._layers.at_work())
+        if known.is_collective or monotonic() - self._written > _SECONDS:
+            self._write([begun.ended((), raised=True)])
         try:
             given = op(*args, **kwargs)
         except BaseException:
-            self._held.append(begun)
-            self._write()
+            self._write([begun.ended((), raised=True)])
+            self._first += 1
             raise
-        changed = [value for argument, value in _told(op, args, kwargs) if argument.is_write]
-        met = (list(self._tensors(values)) for values in (args, given, changed))
-        self._blank.follow(*met, is_blank=_BLANK.match(name) is not None)
-        outputs = self._digests([given, changed])
-        self._held.append(_replaced(begun, outputs))
+        self._gave(begun, taken, given, changed)
+        return given
+
+    def _take(self, told: Iterable[tuple[str, bool, Any]], taken: dict[int, Any], changed: list[Any]) -> str:
+        """What an op is told besides tensors; these are added to what is taken, and to what is changed."""
+        texts: list[str] = []
+        for name, is_write, value in told:
+            text = self._text(value)
+            if text is not None:
+                texts.append(f"{name}={text}")
+            if is_write:
+                changed.append(value)
+            self._collect(value, taken)
+        return ", ".join(texts)
+
+    def _gave(self, begun: _Begun, taken: dict[int, Any], given: Any, changed: list[Any]) -> None:
+        """Note what an op gave, and what it changed."""
+        made, written = dict[int, Any](), dict[int, Any]()
+        self._collect(given, made)
+        self._collect(changed, written)
+        if begun.op.is_blank or self._blank.places:
+            self._blank.follow(taken.values(), made.values(), written.values(), is_blank=begun.op.is_blank)
+        outputs = self._digests({**made, **written} if written else made)
+        self._held.append((begun, outputs))
         self._digested += len(begun.inputs) + len(outputs)
         if len(self._held) >= _TOGETHER or self._digested >= _DIGESTS:
             self._write()
-        return given
 
-    def _begun(self, op: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CalledOp:
-        """A call that is at work."""
-        told = list(_told(op, args, kwargs))
-        scope, place = self._layers.at_work()
-        return CalledOp(
-            name,
-            ", ".join(f"{argument.name}={text}" for argument, value in told if (text := self._text(value)) is not None),
-            self._digests([value for _, value in told]),
-            (),
-            self._phase(name),
-            scope,
-            place,
-            draws=self._torch.Tag.nondeterministic_seeded in op.tags,
-            raised=True,
-        )
-
-    def _phase(self, name: str) -> str:
-        if name.startswith(_COLLECTIVE):
+    def _phase(self, op: KnownOp) -> str:
+        if op.is_collective:
             return "collective"
         if self._layers.is_backward():
             self._is_behind = True
@@ -120,104 +133,45 @@ class OpCalls:
             return "clip"
         return "between" if self._is_behind else "forward"
 
-    def _digests(self, values: Any) -> tuple[bytes, ...]:
-        """Those of the tensors in lists of lists, each once."""
-        tensors = {id(tensor): tensor for tensor in self._tensors(values)}
-        known = [None if self._blank.has(each) else array(each, copy=False) for each in tensors.values()]
-        return tuple([self._digest(_NOTHING if each is None else each) for each in known])
+    def _digests(self, tensors: Mapping[int, Any]) -> tuple[bytes, ...]:
+        """Those of tensors, in their order."""
+        digest = self._layers.digest
+        if not self._blank.places:
+            return tuple([digest(tensor) for tensor in tensors.values()])
+        return tuple([self._nothing if self._blank.has(each) else digest(each) for each in tensors.values()])
 
-    def _tensors(self, value: Any) -> Iterator[Any]:
+    def _collect(self, value: Any, found: dict[int, Any]) -> None:
+        """Add the tensors in lists of lists, each once."""
         if isinstance(value, self._torch.Tensor):
-            if value.device.type != "meta":
-                yield value
+            if not value.is_meta:
+                found[id(value)] = value
         elif isinstance(value, list | tuple):
             for each in cast(Sequence[Any], value):
-                yield from self._tensors(each)
+                self._collect(each, found)
 
     def _text(self, value: Any) -> str | None:
         """An option as text, the same in each run; None for what is no option."""
+        kind = type(value)
+        if kind in _PLAIN:
+            return repr(value)
+        if isinstance(value, self._torch.Tensor):
+            return None
         if isinstance(value, list | tuple):
             texts = [self._text(each) for each in cast(Sequence[Any], value)]
             return None if None in texts and texts else f"[{', '.join(map(str, texts))}]"
-        if isinstance(value, self._torch.Tensor):
-            return None
-        plain = value is None or isinstance(value, bool | int | float | complex | str)
-        module = type(value).__module__
-        named = module == "torch" and type(value).__name__ in ("dtype", "device", "layout", "memory_format")
-        return repr(value) if plain else str(value) if named else type(value).__name__
+        named = kind.__module__ == "torch" and kind.__name__ in ("dtype", "device", "layout", "memory_format")
+        return str(value) if named else repr(value) if isinstance(value, _PLAIN) else kind.__name__
 
-    def _write(self, begun: CalledOp | None = None) -> None:
+    def _write(self, begun: Sequence[CalledOp] = ()) -> None:
         """Write what is held back, and behind it a call that is at work, which is written again once it has ended."""
-        calls = self._held if begun is None else [*self._held, begun]
+        calls = [*[call.ended(outputs) for call, outputs in self._held], *begun]
         if calls:
             self._write_calls(self._first, calls)
         self._first += len(self._held)
         self._held, self._digested, self._written = [], 0, monotonic()
 
 
-class _Blank:
-    """Which memory has not been written as a whole since it was given out."""
-
-    def __init__(self) -> None:
-        self._places = set[int]()
-
-    def has(self, tensor: Any) -> bool:
-        """Whether the bits of a tensor may mean nothing."""
-        return bool(self._places) and _place(tensor)[0] in self._places
-
-    def follow(self, taken: list[Any], given: list[Any], changed: list[Any], *, is_blank: bool) -> None:
-        """An op has run: what it took, what it gave, and what it wrote to."""
-        if not is_blank and not self._places:
-            return
-        before = {_place(tensor)[0] for tensor in taken}
-        for tensor in given:
-            place = _place(tensor)[0]
-            if is_blank:
-                self._places.add(place)
-            elif place not in before:
-                self._places.discard(place)
-        for place, nbytes, whole in map(_place, changed):
-            if nbytes == whole and not is_blank:
-                self._places.discard(place)
-
-
-def _place(tensor: Any) -> tuple[int, int, int]:
-    """Where the memory of a tensor lies, how many bytes it has, and how many the whole of that memory."""
-    local = tensor.to_local() if hasattr(tensor, "to_local") else tensor
-    if local.is_sparse:
-        return 0, 0, 1
-    memory = local.untyped_storage()
-    return memory.data_ptr(), local.numel() * local.element_size(), memory.nbytes()
-
-
-class _Argument:
-    """A parameter of an op: its name, and whether the op writes to what is given for it."""
-
-    __slots__ = ("is_write", "name")
-
-    def __init__(self, name: str, *, is_write: bool) -> None:
-        self.name, self.is_write = name, is_write
-
-
-def _told(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[tuple[_Argument, Any]]:
-    """What an op was called with, each with its parameter; those that were left out are left out."""
-    declared = _declared(op)
-    for name, value in {**dict(zip(declared, args, strict=False)), **kwargs}.items():
-        yield declared[name], value
-
-
-@lru_cache(maxsize=4096)
-def _declared(op: Any) -> dict[str, _Argument]:
-    """The parameters of an op, in their order."""
-    arguments = op._schema.arguments
-    writes = [argument.alias_info is not None and argument.alias_info.is_write for argument in arguments]
-    return {each.name: _Argument(each.name, is_write=w) for each, w in zip(arguments, writes, strict=True)}
-
-
-def _replaced(begun: CalledOp, outputs: tuple[bytes, ...]) -> CalledOp:
-    """A call that has ended."""
-    said = (begun.name, begun.options, begun.inputs, outputs, begun.phase, begun.scope, begun.place)
-    return CalledOp(*said, draws=begun.draws)
+_PLAIN = (type(None), bool, int, float, complex, str)
 
 
 def _mode(torch: Any, called: Callable[[Any, Sequence[Any], Mapping[str, Any]], Any]) -> AbstractContextManager[Any]:

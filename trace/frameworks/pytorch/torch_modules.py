@@ -1,7 +1,9 @@
 """The parts of a PyTorch model by names that stay the same however it is wrapped: compiled, on ranks, checkpointed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+from ....base.errors import DomainError
 
 _WRAPPERS = {
     "OptimizedModule": "_orig_mod",
@@ -17,13 +19,24 @@ class TorchModules:
     """The modules, params and buffers of a model, as if nothing were wrapped.
 
     ``layers`` are the modules that are no wrappers, by their paths; of a compiled module, whose code must not be
-    looked into, the wrapper stands for all that is inside.
+    looked into, the wrapper stands for all that is inside. ``trained`` are what the optimizer updates: the params, or
+    by their names the master weights, of which the model's own params are roundings; these count as buffers then.
+
+    Raises DomainError for master weights of no param, or of another shape.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, masters: Mapping[str, Any] | None = None) -> None:
         self.layers = dict(_layers(model))
         self.params: dict[str, Any] = {_plain(model, name): param for name, param in model.named_parameters()}
         self.buffers: dict[str, Any] = {_plain(model, name): buffer for name, buffer in model.named_buffers()}
+        named = {_plain(model, name): tensor for name, tensor in (masters or {}).items()}
+        for name, tensor in named.items():
+            if name not in self.params or self.params[name].shape != tensor.shape:
+                expected = "names of the model's params, each with a tensor of its shape"
+                raise DomainError(f"record_torch: argument 'master_weights': expected {expected}; got {name!r}")
+        self.trained: dict[str, Any] = self.params | named
+        self.buffers |= {f"{name}.rounded": self.params[name] for name in named}
+        self.is_replicated = any(_is(module, "DistributedDataParallel") for module in model.modules())
 
 
 def _layers(model: Any) -> Iterator[tuple[str, Any]]:

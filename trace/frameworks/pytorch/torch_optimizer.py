@@ -1,7 +1,9 @@
 """A PyTorch optimizer as a trace holds it: the law it follows, its hyperparameters and its state."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from typing import Any, cast
 
 import numpy as np
@@ -11,7 +13,7 @@ from ....runtime.optim import SGD, Adam, AdamW, Rule
 from ....tape.errors import DomainError
 from ..laws import corrections, joined, name_of
 from ..shared import leaves
-from .arrays import array
+from .arrays import array, reading
 
 _BUFFERS = {"momentum": "momentum_buffer", "m": "exp_avg", "v": "exp_avg_sq"}
 """What a law calls a buffer, and what PyTorch calls it."""
@@ -29,9 +31,11 @@ class TorchOptimizer:
 
     def __init__(self, torch: Any, optimizer: Any, params: Mapping[str, Any]) -> None:
         self._torch, self._optimizer, self._params = torch, optimizer, params
+        self._like = dict[tuple[str, str], tuple[Any, Any]]()
         self._names = _grouped(optimizer, params)
-        self._law = _law_of(torch, optimizer)
-        self._buffers = dict(self._laid_out())
+        small = any(param.dtype not in (torch.float32, torch.float64) for param in params.values())
+        self._law = None if small else _law_of(torch, optimizer)
+        self._buffers = dict(self._laid_out() if self._law else self._own_state())
         self.rule = name_of(self._law.rule if self._law else _own_name(optimizer), len(self._names))
         place = {name: i for i, name in enumerate(params)}
         several = self._names if len(self._names) > 1 else []
@@ -51,29 +55,60 @@ class TorchOptimizer:
         read = _law_hyper if self._law else _numbers
         return joined([read(group) for group in self._optimizer.param_groups])
 
-    def state(self, steps: int) -> dict[str, Array]:
+    def state(self, steps: int, *, copy: bool = True) -> dict[str, Array]:
         """The state after so many steps of the trace, by the names of the law: zeros where there is nothing yet.
 
-        Of an optimizer that follows no law it is the count of its steps.
+        Of an optimizer that follows no law it is the count of its steps, and by its own names every tensor that it
+        keeps of a param.
         """
         step = self.start + steps
         found: dict[str, Array] = {"step": np.array(step)}
         if self._law is not None and issubclass(self._law, Adam) and len(self._names) == 1:
             found["corrections"] = np.array(corrections(self.hyper(), step))
-        return found | {key: self._buffer(theirs, name) for key, (theirs, name) in self._buffers.items()}
+        return found | {key: self._buffer(theirs, name, copy=copy) for key, (theirs, name) in self._buffers.items()}
 
     def _laid_out(self) -> Iterator[tuple[str, tuple[str, str]]]:
         """Every buffer as the law names it, with PyTorch's name and the param; buffer by buffer."""
-        groups: list[dict[str, Any]] = self._optimizer.param_groups if self._law else []
+        groups: list[dict[str, Any]] = self._optimizer.param_groups
         laws = [self._law.from_hyperparameters(_law_hyper(group)).law for group in groups if self._law]
         for buffer, theirs in _BUFFERS.items():
             for law, names in zip(laws, self._names, strict=False):
                 if buffer in law.buffers:
                     yield from ((f"{buffer}/{name}", (theirs, name)) for name in names)
 
-    def _buffer(self, theirs: str, name: str) -> Array:
-        kept = self._kept(name).get(theirs)
-        return array(self._torch.zeros_like(self._params[name]) if kept is None else kept)
+    def _own_state(self) -> Iterator[tuple[str, tuple[str, str]]]:
+        """The same of an optimizer that follows no law: what a step of its copy, on params without memory, keeps."""
+        for name, kept in self._probed().items():
+            for key, value in kept.items():
+                if self._is_tensor(value):
+                    self._like[key, name] = value.shape, value.dtype
+                    yield f"{key}/{name}", (key, name)
+
+    def _probed(self) -> Mapping[str, Mapping[str, Any]]:
+        """What a copy keeps of each param after a step; nothing of one that makes none so, as with a closure."""
+        torch, names = self._torch, [name for names in self._names for name in names]
+        blank = {name: torch.nn.Parameter(torch.empty_like(self._params[name], device="meta")) for name in names}
+        try:
+            with reading():
+                memory = {id(self._params[name]): blank[name] for name in names}
+                copied = deepcopy(self._optimizer, {**memory, id(self._optimizer.state): defaultdict(dict)})
+                for param in blank.values():
+                    param.grad = torch.empty_like(param)
+                copied.step()
+        except Exception:
+            return {}
+        return {name: copied.state.get(param, {}) for name, param in blank.items()}
+
+    def _is_tensor(self, value: object) -> bool:
+        return isinstance(value, self._torch.Tensor)
+
+    def _buffer(self, theirs: str, name: str, *, copy: bool) -> Array:
+        kept, param = self._kept(name).get(theirs), self._params[name]
+        if kept is None:
+            shape, dtype = self._like.get((theirs, name), (param.shape, param.dtype))
+            kept = self._torch.zeros_like(param) if shape == param.shape else self._torch.zeros(shape)
+            kept = kept.to(dtype)
+        return array(kept, copy=copy)
 
     def _count(self, name: str) -> int:
         kept = self._kept(name)

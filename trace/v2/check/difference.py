@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....base.arrays import Array
+from ....base.arrays import Array, is_float
 from ....base.ulp import exact, same_bits, ulp_distances
 from ..format.digest import canonical
 
@@ -26,7 +26,7 @@ class Difference(NamedTuple):
 def first_difference(recorded: Array, found: Array, ulp_tol: int = 0) -> Difference | None:
     """The first element, in C order, that differs by more than `ulp_tol`; at 0 the bits must be equal."""
     recorded, found = canonical(recorded), canonical(found)
-    distances = ulp_distances(recorded, found) if recorded.dtype.kind == "f" else None
+    distances = ulp_distances(recorded, found) if is_float(recorded.dtype) else None
     differs = distances > ulp_tol if ulp_tol and distances is not None else ~same_bits(recorded, found)
     if not differs.any():
         return None

@@ -8,6 +8,7 @@ from enum import IntEnum, IntFlag
 from typing import Final
 
 VERSION: Final = 2
+READER: Final = 3  # what this reader is; 2 is one that knows no floats of 8 and 16 bits, and no complex numbers
 HEADER_LENGTH: Final = 256
 ALIGNMENT: Final = 8
 SYNC: Final = b"\xdaGRF"
@@ -22,6 +23,7 @@ STEPS_PER_INDEX: Final = 1024
 SMALLEST_PAYLOAD: Final = 1 << 12
 LARGEST_PAYLOAD: Final = 1 << 30
 FRAMEWORK_EVENT: Final = "framework"
+SHARDS_EVENT: Final = "shards"  # of which part of its tensors a process has
 FOREIGN_NUMERICS: Final = 0  # of a run that another library computed
 EVENT_BYTES: Final = 1 << 16
 METRICS_BYTES: Final = 1 << 16
@@ -83,8 +85,27 @@ DTYPE_CODES: Final[dict[str, int]] = {
     "u16": 9,
     "u8": 10,
     "bool": 11,
+    "f16": 12,
+    "bf16": 13,
+    "f8e4m3fn": 14,
+    "f8e5m2": 15,
+    "f8e4m3fnuz": 16,
+    "f8e5m2fnuz": 17,
+    "c64": 18,
+    "c128": 19,
 }
-ITEM_BYTES: Final[dict[str, int]] = {name: 1 if name == "bool" else int(name[1:]) // 8 for name in DTYPE_CODES}
+FIRST_OF_READER_3: Final = 12  # the lowest of the codes that readers of version 2 do not know
+COMPUTED: Final = ("f32", "f64")  # the types of params that this library trains
+FLOATS: Final = frozenset(name for name in DTYPE_CODES if name[0] in "fc" or name == "bf16")  # complex ones too
+
+
+def _item_bytes(name: str) -> int:
+    """Bytes of an element: the bits that its type is named after."""
+    bits = name.lstrip("abcdefghijklmnopqrstuvwxyz").partition("e")[0]
+    return int(bits) // 8 if bits else 1
+
+
+ITEM_BYTES: Final[dict[str, int]] = {name: _item_bytes(name) for name in DTYPE_CODES}
 
 #: magic, version, zero, length, reader, alignment, salt, created_at, seed, digest, mode, float environment,
 #: zero, state_every, numerics, zero, largest payload, environment, data set, parent root, parent steps, zeros

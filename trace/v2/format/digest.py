@@ -6,6 +6,7 @@ not contiguous, are big-endian or hold a NaN.
 """
 
 import hashlib
+import re
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
@@ -17,20 +18,35 @@ import numpy as np
 import xxhash
 from typing_extensions import Buffer
 
-from ....base.arrays import Array
+from ....base.arrays import Array, is_float, real_parts
 from ....base.errors import DTypeError
+from ....base.packages import package
 from ....base.runs.keep import Digest
-from .constants import DTYPE_CODES, TAG_DATA, TAG_ROOT, U32
+from .constants import DTYPE_CODES, FIRST_OF_READER_3, TAG_DATA, TAG_ROOT, U32
 
 Batch: TypeAlias = Mapping[str, Array] | Sequence[Array] | Array
 
+_WORDS = {"f": "float", "bf": "bfloat", "i": "int", "u": "uint", "c": "complex"}
+
+
+def _numpy_name(name: str) -> str:
+    letters, bits, more = re.fullmatch(r"([a-z]+)(\d*)(\w*)", name).groups("")  # type: ignore[union-attr]
+    return f"{_WORDS.get(letters, letters)}{bits}{more and '_'}{more}"
+
+
+NUMPY_NAMES: dict[str, str] = {name: _numpy_name(name) for name in DTYPE_CODES}
+"""The format's name of a dtype → numpy's name, or that of `ml_dtypes`."""
+
 NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
-    name: np.dtype("?" if name == "bool" else f"<{name[0]}{int(name[1:]) // 8}") for name in DTYPE_CODES
+    name: np.dtype(np.dtype(word).str.replace(">", "<")) for name, word in NUMPY_NAMES.items() if hasattr(np, word)
 }
+"""The dtypes that numpy has itself, by the format's names."""
 _SHORT = 8192
 _ARRAY = {np.ndarray}
 _LARGEST, _SMALLEST = np.maximum.reduce, np.minimum.reduce
-_NAMES = {dtype: name for name, dtype in NUMPY_DTYPES.items()}
+
+FORMAT_NAMES = {word: name for name, word in NUMPY_NAMES.items()}
+"""Numpy's name of a dtype → the format's."""
 
 
 class Hasher(Protocol):
@@ -84,6 +100,23 @@ class Algorithm(IntEnum):
         return xxhash.xxh3_128(prefix) if self is Algorithm.XXH3_128 else hashlib.sha256(prefix)
 
 
+@cache
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """The numpy dtype of one of the format's names.
+
+    Raises ModuleNotFoundError for a float of less than 32 bits that `ml_dtypes` has, where that is not installed.
+
+    >>> numpy_dtype("f16")
+    dtype('float16')
+    """
+    if name in NUMPY_DTYPES:
+        return NUMPY_DTYPES[name]
+    word = NUMPY_NAMES[name]
+    kind: type = getattr(package(f"arrays of {word}", "ml_dtypes"), word)
+    return np.dtype(kind)
+
+
+@cache
 def dtype_name(dtype: np.dtype[Any]) -> str:
     """The format's name of a numpy dtype, whatever its byte order.
 
@@ -93,10 +126,15 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
     >>> dtype_name(np.dtype(np.float32))
     'f32'
     """
-    name = _NAMES.get(dtype.newbyteorder("<"))
+    name = FORMAT_NAMES.get(dtype.name)
     if name is None:
         raise DTypeError(f"digest: expected one of the dtypes {', '.join(DTYPE_CODES)}, got {dtype}; cast it first")
     return name
+
+
+def is_plain(dtype: np.dtype[Any]) -> bool:
+    """Whether compiled code knows which elements are not finite: all but small floats and complex numbers."""
+    return DTYPE_CODES[dtype_name(dtype)] < FIRST_OF_READER_3
 
 
 def preamble(name: str, shape: Sequence[int]) -> bytes:
@@ -105,19 +143,30 @@ def preamble(name: str, shape: Sequence[int]) -> bytes:
 
 
 def canonical(array: Array) -> Array:
-    """`array` as the format writes it: C order, little-endian, canonical NaN. No copy if it is so already."""
+    """`array` as the format writes it: C order, little-endian, canonical NaN. No copy if it is so already.
+
+    Complex numbers are pairs of floats along a last axis.
+    """
     if not array.flags.c_contiguous:
         array = np.ascontiguousarray(array)
     if not array.dtype.isnative or array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("<"))
-    return canonical_nan(array)
+    return _canonical_nan(real_parts(array))
 
 
-def canonical_nan(array: Array) -> Array:
+def _canonical_nan(array: Array) -> Array:
     """`array`, or a copy in which every NaN has its canonical form."""
-    if array.dtype.kind != "f" or surely_finite(array) or not np.isnan(array).any():
+    if not is_float(array.dtype) or not has_nan(array):
         return array
     return np.where(np.isnan(array), array.dtype.type(np.nan), array)
+
+
+def has_nan(array: Array) -> bool:
+    """Whether a float array holds a NaN, which `np.maximum` hands on."""
+    if array.dtype.isbuiltin == 2 or not array.size:
+        return bool(np.isnan(array).any())
+    largest = _LARGEST(array, None)
+    return bool(largest != largest)
 
 
 def surely_finite(array: Array) -> bool:
@@ -126,6 +175,8 @@ def surely_finite(array: Array) -> bool:
     A sum of squares is the cheapest test of short arrays, the extrema (`np.maximum` hands a NaN on) of long
     ones, for which BLAS might wake its threads.
     """
+    if array.dtype.isbuiltin == 2 or array.itemsize < 4:
+        return bool(np.isfinite(array).all())
     if array.size <= _SHORT:
         return isfinite(np.vdot(array, array))
     return isfinite(_LARGEST(array, None)) and isfinite(_SMALLEST(array, None))
@@ -133,7 +184,10 @@ def surely_finite(array: Array) -> bool:
 
 def raw(array: Array) -> memoryview:
     """The elements of a canonical array as bytes, without a copy."""
-    return array.data.cast("B") if array.size else memoryview(b"")
+    if not array.size:
+        return memoryview(b"")
+    known = array if array.dtype.isbuiltin != 2 else array.view(f"u{array.itemsize}")  # of others there is no buffer
+    return known.data.cast("B")
 
 
 class TensorDigest:
@@ -146,7 +200,7 @@ class TensorDigest:
 
     def __call__(self, array: Array) -> bytes:
         """The digest of `array`, which must have the dtype and shape that were promised."""
-        return self.of_bytes(canonical(array).data)
+        return self.of_bytes(raw(canonical(array)))
 
     def of_bytes(self, elements: Buffer) -> bytes:
         """The digest of a tensor from its canonical bytes."""

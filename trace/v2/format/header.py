@@ -12,6 +12,7 @@ from .constants import (
     HEADER,
     HEADER_LENGTH,
     LARGEST_PAYLOAD,
+    READER,
     SMALLEST_PAYLOAD,
     TAG_FILE,
     U32,
@@ -41,11 +42,12 @@ class Header:
     parent_root: bytes = UNKNOWN_DIGEST
     parent_steps: int = 0
     float_environment: int = FLOAT_ENVIRONMENT
+    reader: int = VERSION
 
     def encode(self) -> bytes:
         """The header's bytes, CRC included."""
         packed = HEADER.pack(
-            *(MAGIC, VERSION, 0, HEADER_LENGTH, VERSION, ALIGNMENT),
+            *(MAGIC, VERSION, 0, HEADER_LENGTH, self.reader, ALIGNMENT),
             *(self.salt, self.created_at, self.seed, self.algorithm, self.mode, self.float_environment, 0),
             *(self.state_every, self.numerics, 0, self.largest_payload),
             *(self.environment, self.dataset, self.parent_root, self.parent_steps, _ZEROS),
@@ -77,7 +79,7 @@ def decode_header(data: bytes) -> Header:
         HEADER.unpack(data[:-4])
     )
     state_every, numerics, zero3, largest, environment, dataset, parent_root, parent_steps, zero4 = rest
-    if reader > VERSION or digest not in iter(Algorithm) or mode not in iter(RecordMode):
+    if reader > READER or digest not in iter(Algorithm) or mode not in iter(RecordMode):
         text = f"it needs a reader of version {reader} with digest {digest} and record mode {mode}"
         raise InvalidTraceError(Verdict.UNSUPPORTED, text, 12)
     if (length, alignment, zero1, zero2, zero3, zero4) != (HEADER_LENGTH, ALIGNMENT, 0, 0, 0, _ZEROS):
@@ -89,5 +91,5 @@ def decode_header(data: bytes) -> Header:
         raise InvalidTraceError(Verdict.CORRUPT, "a digest in the header is not zero-filled", 72)
     return Header(
         *(salt, created_at, seed, algorithm, RecordMode(mode), state_every, numerics, largest),
-        *(environment, dataset, parent_root, parent_steps, floats),
+        *(environment, dataset, parent_root, parent_steps, floats, reader),
     )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ....base.errors import DomainError
 from ....base.runs.completed_step import FROZEN
-from .constants import ITEM_BYTES, TensorRole
+from .constants import DTYPE_CODES, FIRST_OF_READER_3, FLOATS, ITEM_BYTES, TensorRole
 from .limits import Limits, require_at_most
 
 CLIP_VALUE = "clip_value@1"
@@ -20,7 +20,6 @@ CLIP_EVENT = "clip_value"
 """The EVENT that held the bound before that rule did, as text."""
 
 _RULE = re.compile(r"[a-z][a-z0-9_]*@[1-9][0-9]*")
-_PARAM_DTYPES = ("f32", "f64")
 _SHOWN = 80  # characters
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -110,6 +109,11 @@ class Schema:
         """Bytes of all tensors."""
         return sum(spec.nbytes for spec in self.tensors)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether readers of version 2 know all its dtypes, and compiled code which elements are not finite."""
+        return all(DTYPE_CODES[spec.dtype] < FIRST_OF_READER_3 for spec in self.tensors)
+
     def encode(self) -> bytes:
         """The canonical JSON of the SCHEMA frame."""
         tensors = [
@@ -171,8 +175,8 @@ def check_names(names: Sequence[str], limits: Limits, of: str = "tensors") -> No
 
 def _check_tensors(tensors: Iterable[TensorSpec], limits: Limits) -> None:
     for name, role, dtype, shape in tensors:
-        if role is TensorRole.PARAM and dtype not in _PARAM_DTYPES:
-            raise DomainError(f"param {name!r}: expected f32 or f64, got {dtype}")
+        if role is TensorRole.PARAM and dtype not in FLOATS:
+            raise DomainError(f"param {name!r}: expected a float, got {dtype}")
         if len(shape) > limits.rank:
             raise DomainError(f"tensor {name!r}: rank at most {limits.rank}, got {len(shape)}")
         if math.prod(filter(None, shape)) * ITEM_BYTES[dtype] > limits.tensor_bytes:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....base.arrays import Array
+from ....base.arrays import Array, real_parts
 
 PROJECTIONS = 16
 """How many numbers a sketch has."""
@@ -23,7 +23,7 @@ def sketch(array: Array) -> tuple[float, ...]:
     >>> {abs(x) for x in found}, found == sketch(np.array([3.0]))
     ({3.0}, True)
     """
-    flat = np.ascontiguousarray(array).reshape(-1)
+    flat = np.ascontiguousarray(real_parts(array)).reshape(-1)
     sums = [0.0] * PROJECTIONS
     with np.errstate(all="ignore"):
         for begin in range(0, flat.size, _BLOCK):

@@ -9,7 +9,7 @@ from ....base.arrays import Array
 from ....base.runs.called_op import CalledOp
 from ....base.runs.completed_step import TapeNode
 from ..errors import InvalidTraceError, NotRecordedError
-from ..format.digest import NUMPY_DTYPES, TensorDigest
+from ..format.digest import TensorDigest, numpy_dtype
 from ..format.frame_type import FrameType, R
 from ..format.frames import CALLS, FRAMES
 from ..format.layout import BodyExtent
@@ -108,7 +108,7 @@ class RecordedValues:
         data = bytearray().join(self._frames.body_blocks(frame, extent.offset, extent.nbytes))
         if self._digests[extent.tensor].of_bytes(data) != extent.digest:
             raise InvalidTraceError(Verdict.CORRUPT, f"'{spec.name}' is not what its digest says", frame.offset)
-        return np.frombuffer(data, NUMPY_DTYPES[spec.dtype]).reshape(spec.shape)
+        return np.frombuffer(data, numpy_dtype(spec.dtype)).reshape(spec.shape)
 
     def _find(self, position: int, step: int, what: What) -> tuple[Frame, BodyExtent] | None:
         places: list[_Body] = []

@@ -12,7 +12,7 @@ from ....base import system
 from ....base.atomic_file import replacing
 from ...file_version import open_regular
 from ..errors import NotRecordedError
-from ..format.digest import NUMPY_DTYPES, tensor_digest
+from ..format.digest import numpy_dtype, tensor_digest
 from ..format.limits import Limits
 from ..format.step import STEP, StepRecord
 from ..read.scan import Walk
@@ -84,7 +84,7 @@ class _Forger:
         extent = extents[place]
         spec = self._layout.schema.tensors[self._tensor]
         end = extent.offset + extent.nbytes
-        grad = np.frombuffer(body[extent.offset : end], NUMPY_DTYPES[spec.dtype]).reshape(spec.shape).copy()
+        grad = np.frombuffer(body[extent.offset : end], numpy_dtype(spec.dtype)).reshape(spec.shape).copy()
         largest = int(np.argmax(np.abs(grad)))
         grad.flat[largest] = grad.flat[largest] / 2 or 1
         digest = tensor_digest(self._algorithm, grad)

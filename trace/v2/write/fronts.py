@@ -9,7 +9,7 @@ from ....base.arrays import Array
 from ....base.runs.completed_step import CompletedStep
 from ..errors import NonFiniteStepError
 from ..format.constants import BATCH_ID_LENGTH, StepFlag
-from ..format.digest import Algorithm, InputDigest, state_root
+from ..format.digest import Algorithm, InputDigest, raw, state_root
 from ..format.layout import FrameLayout
 from ..format.step import StepRecord, StepScalars, encode_step
 from .prepared.kept_front import KeptFront
@@ -107,7 +107,7 @@ class StepFronts:
             scalars = scalars._replace(flags=scalars.flags | StepFlag.NON_FINITE)
         tensors = self._tensors.in_front(present, due=due)
         arrays = [tensor.taken(array) for tensor, array in zip(tensors, given, strict=True)]
-        digests = [tensor.digest.of_bytes(array.data) for tensor, array in zip(tensors, arrays, strict=True)]
+        digests = [tensor.digest.of_bytes(raw(array)) for tensor, array in zip(tensors, arrays, strict=True)]
         front = self._encoded(previous, done, scalars, present, digests)
         return MadeFront(front, arrays[: self._layout.recorded(len(arrays), due=due)])
 

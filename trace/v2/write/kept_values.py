@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ....base.arrays import Array
 from ....base.runs.completed_step import CompletedStep
-from ..format.constants import TensorRole
+from ..format.constants import FLOATS, TensorRole
 from ..format.digest import Algorithm, canonical, tensor_digest
 from ..format.layout import FrameLayout
 from ..format.of_step import Sketches, recordable
@@ -42,10 +42,11 @@ def kept_values(
 
 
 def sketches_of(layout: FrameLayout, record: StepRecord, done: CompletedStep) -> Sketches:
-    """Sketches of every gradient of a step, and of every tensor after it, that are floats."""
-    grads = [("grad", layout.schema.tensors[i], i) for i in record.grads]
+    """Sketches of every tensor after a step, and of its gradients where no state is kept of them, that are floats."""
+    state = [t for t in layout.schema.tensors if t.role is TensorRole.STATE and t.dtype in FLOATS and t.shape]
+    grads = [("grad", layout.schema.tensors[i], i) for i in record.grads if len(state) < len(record.grads)]
     after = [("after", spec, i) for i, spec in enumerate(layout.schema.tensors)]
-    floats = [(what, spec, i) for what, spec, i in (*grads, *after) if spec.dtype in ("f32", "f64")]
+    floats = [(what, spec, i) for what, spec, i in (*grads, *after) if spec.dtype in FLOATS]
     return {(i, what): sketch(_arrays(done, what, spec.role)[spec.name]) for what, spec, i in floats}
 
 

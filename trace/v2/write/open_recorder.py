@@ -9,7 +9,7 @@ from json import dumps
 from ....base.runs.keep import Keep
 from ....base.runs.run import Run
 from ....base.system import FilePath
-from ..format.constants import FOREIGN_NUMERICS, RecordMode
+from ..format.constants import FOREIGN_NUMERICS, READER, VERSION, RecordMode
 from ..format.digest import Algorithm
 from ..format.header import UNKNOWN_DIGEST, Header
 from ..format.schema import CLIP_EVENT, Schema
@@ -67,7 +67,13 @@ def _header(keep: Keep, run: Run, schema: Schema, environment: bytes) -> Header:
         environment=algorithm.hash(environment).ljust(32, b"\0"),
         parent_root=UNKNOWN_DIGEST if parent is None else parent.root.ljust(32, b"\0"),
         parent_steps=0 if parent is None else parent.steps,
+        reader=VERSION if schema.is_plain and not _may_compute_others(keep, run) else READER,
     )
+
+
+def _may_compute_others(keep: Keep, run: Run) -> bool:
+    """Whether values of a step may be small floats or complex numbers, as those of another framework."""
+    return run.numerics == FOREIGN_NUMERICS and keep.ops is not None
 
 
 def _state_every(keep: Keep, run: Run, schema: Schema) -> int:

@@ -104,6 +104,10 @@ class TraceRecorder:
         """Whether the digests of every value of a step are to be recorded: then it is handed over with its tape."""
         return self._schedule.wants(step)
 
+    def keeps(self, step: int) -> bool:
+        """Whether what a step hands over is read after it too: then, if it may change, it must be a copy."""
+        return bool(self._values_budget or self._sketches or not self._layout.due(step))
+
     def step(self, done: CompletedStep) -> None:
         """Record one step, after its update. Arrays are read before the call returns and not changed.
 
@@ -121,7 +125,7 @@ class TraceRecorder:
         shown = encode_figures(METRICS, self._layout, "recorder.step: metrics", done.metrics) if done.metrics else b""
         made = None if self._prepared is None else self._prepared.write(done)
         self._last_front = made or self._write_by_parts(done)
-        self._last, self._shown = done, tuple(done.metrics)
+        self._shown = tuple(done.metrics)
         if shown:
             self._writer.told(METRICS, shown)
         if self._repeated is not None:
@@ -131,6 +135,7 @@ class TraceRecorder:
         if done.step == 0:
             self._keep_values(done)
         self._keep_state_if_due(done)
+        self._last = done if self.keeps(done.step) else _without_arrays(done)
 
     def _write_by_parts(self, done: CompletedStep) -> bytes:
         """Append the STEP of a step that cannot be made in one call; its front."""
@@ -198,6 +203,11 @@ class TraceRecorder:
     def _digested(self, tape: StepTape) -> DigestedTape:
         grads = [None if grad is None else self.digest(grad) for grad in tape.grads]
         return DigestedTape(tape.nodes, [self.digest(value) for value in tape.values], grads)
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """By what the trace is digested."""
+        return self._algorithm
 
     def digest(self, array: Array) -> bytes:
         """The digest of an array in this trace."""
@@ -304,7 +314,7 @@ class TraceRecorder:
         if not self._layout.due(last.step):
             return self._tensors.whole(last.params, last.state, last.model_state).digests
         size, buffers = self._layout.digest_size, self._layout.schema.buffers
-        first = STEP.front(self._layout).fixed + size * len(last.grads)
+        first = STEP.front(self._layout).fixed + size * len(self._last_record.grads)
         front = bytes(self._last_front)
         found = [front[i : i + size] for i in range(first, len(front) - size, size)]
         return found[buffers:] + found[:buffers]
@@ -322,3 +332,8 @@ class TraceRecorder:
         body = [raw(a) for a in now.arrays] if self._mode.has_keyframes else []
         self._writer.keyframe(*self._keyframe_front(now), body)
         self._keyframes.wrote(self._writer.steps)
+
+
+def _without_arrays(done: CompletedStep) -> CompletedStep:
+    """A step whose arrays are not needed any more: they may be memory that its owner wants back."""
+    return CompletedStep(step=done.step, loss=done.loss, hyper=done.hyper, grads={}, params={}, state={}, batch=())

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....base.arrays import Array, Arrays
+from ....base.arrays import Array, Arrays, real_parts
 from ....base.errors import DomainError
 from ....base.runs.completed_step import CompletedStep, of_group
 from ....base.runs.run import Run
 from ..errors import NonFiniteStepError
 from ..format.constants import TensorRole
-from ..format.digest import NUMPY_DTYPES, Algorithm, TensorDigest, canonical_nan, dtype_name, surely_finite
+from ..format.digest import Algorithm, TensorDigest, canonical, dtype_name, numpy_dtype, raw, surely_finite
 from ..format.limits import Limits
 from ..format.schema import CLIPPING, Group, Schema, TensorSpec
 
@@ -51,7 +51,7 @@ class RecordedTensor(NamedTuple):
                 f"recorder: {self.what} '{self.name}': expected {self.dtype} {self.shape} as at the beginning "
                 f"of the trace, got {array.dtype} {array.shape}; a change of dtype or shape needs a new trace"
             )
-        return canonical_nan(array if array.flags.c_contiguous else np.ascontiguousarray(array))
+        return canonical(array)
 
 
 class RecordedTensors:
@@ -60,7 +60,7 @@ class RecordedTensors:
     def __init__(self, schema: Schema, algorithm: Algorithm) -> None:
         def all_of(role: TensorRole, what: str) -> tuple[RecordedTensor, ...]:
             return tuple(
-                RecordedTensor(what, t.name, NUMPY_DTYPES[t.dtype], t.shape, TensorDigest(algorithm, t.dtype, t.shape))
+                RecordedTensor(what, t.name, numpy_dtype(t.dtype), t.shape, TensorDigest(algorithm, t.dtype, t.shape))
                 for t in schema.tensors
                 if t.role is role
             )
@@ -72,6 +72,7 @@ class RecordedTensors:
         parts = (self._buffers, self._params, self._state)
         self.names: list[list[str]] = [[tensor.name for tensor in part] for part in parts]
         """Those of buffers, params and state."""
+        self.is_plain = schema.is_plain
         self._present: dict[tuple[str, ...], tuple[int, ...]] = {}
 
     def state_kinds(self, names: Collection[str]) -> list[tuple[np.dtype[Any], tuple[int, ...]]]:
@@ -111,11 +112,11 @@ class RecordedTensors:
         """
         given = ((self._params, params), (self._state, state), (self._buffers, model_state))
         pairs = [(tensor, tensor.taken(arrays[tensor.name])) for tensors, arrays in given for tensor in tensors]
-        return Snapshot([array for _, array in pairs], [tensor.digest.of_bytes(array.data) for tensor, array in pairs])
+        return Snapshot([array for _, array in pairs], [tensor.digest.of_bytes(raw(array)) for tensor, array in pairs])
 
     def nonfinite(self, step: int, present: Sequence[int], grads: Sequence[Array]) -> NonFiniteStepError | None:
         """The first element of a gradient that is not finite."""
-        for i, grad in zip(present, grads, strict=False):
+        for i, grad in zip(present, map(real_parts, grads), strict=False):
             if not surely_finite(grad) and not np.isfinite(grad).all():
                 element = int(np.argmin(np.isfinite(grad)))
                 return NonFiniteStepError(step, self._params[i].name, element, float(grad.flat[element]))
@@ -138,7 +139,7 @@ def scalar_loss(step: int, loss: Array) -> tuple[Array, NonFiniteStepError | Non
         raise DomainError(f"recorder.step: loss: expected a float32 or float64 scalar, got {loss.dtype} {loss.shape}")
     if isfinite(loss):
         return loss, None
-    return canonical_nan(loss), NonFiniteStepError(step, "loss", None, float(loss))
+    return canonical(loss), NonFiniteStepError(step, "loss", None, float(loss))
 
 
 def schema_of(run: Run) -> Schema:

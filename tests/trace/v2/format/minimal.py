@@ -11,8 +11,12 @@ from typing import Any
 
 import xxhash
 
-NAMES = ("f32", "f64", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "bool")
-ITEM = {name: (code, int(name[1:]) // 8 if code < 11 else 1) for code, name in enumerate(NAMES, 1)}
+NAMES = (
+    *("f32", "f64", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "bool"),
+    *("f16", "bf16", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "c64", "c128"),
+)
+SIZES = (4, 8, 8, 4, 2, 1, 8, 4, 2, 1, 1, 2, 2, 1, 1, 1, 1, 8, 16)
+ITEM = {name: (code, size) for code, (name, size) in enumerate(zip(NAMES, SIZES, strict=True), 1)}
 
 
 def u32(data: bytes, at: int) -> int:
@@ -60,7 +64,8 @@ class Minimal:
     def __post_init__(self) -> None:
         head = self.data[:256]
         assert head[:4] == b"DGRR"
-        assert struct.unpack("<HHIHH", head[4:16]) == (2, 0, 256, 2, 8)
+        *fixed, self.reader, alignment = struct.unpack("<HHIHH", head[4:16])
+        assert fixed == [2, 0, 256] and alignment == 8 and self.reader in (2, 3)
         assert u32(head, 252) == zlib.crc32(head[:252])
         self.salt, self.created_at, self.seed = head[16:32], u64(head, 32), u64(head, 40)
         self.mode, self.state_every, self.numerics = head[49], u32(head, 52), u32(head, 56)
@@ -140,6 +145,7 @@ class Minimal:
         assert text.encode() == front and not body and step == 0
         self.schema_digest = self.H(front)
         self.tensors = self.tree["tensors"]
+        assert self.reader == 3 or all(ITEM[t["dtype"]][0] < 12 for t in self.tensors)
         self.params = [t for t in self.tensors if t["role"] == "param"]
         self.buffers = [t for t in self.tensors if t["role"] == "buffer"]
         self.updated = [t for t in self.tensors if t["role"] != "buffer"]

@@ -69,7 +69,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "a long name": (tensor(name="é" * 128), "1 to 255 bytes, got 256"),
     "a control character": (tensor(name="a\x7f"), "control characters"),
     "a name that is no string": (tensor(name=1), "expected a string, got int"),
-    "an integer param": (tensor(dtype="i64"), "expected f32 or f64, got i64"),
+    "an integer param": (tensor(dtype="i64"), "expected a float, got i64"),
     "names twice": (
         canonical({"groups": [GROUP | {"tensors": [0, 1]}], "tensors": [TENSOR, TENSOR]}),
         "unique",

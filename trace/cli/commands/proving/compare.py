@@ -1,9 +1,13 @@
 """``dgrr compare``."""
 
 import argparse
+import os
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from .....base.atomic_file import replacing
+from ....file_version import TraceFileError
 from ...answer import Answer, Fact, written_page
 from ...arguments import Parser, UsageError, path
 from ...formats import format_of, require_answer
@@ -21,6 +25,8 @@ examples:
   dgrr diff old.dgrr new.dgrr --policy ulp=4     allow recorded values 4 units in the last place
   dgrr diff old.dgrr --model train:run           with what run() of train.py computes now
   dgrr diff old.dgrr new.dgrr --html diff.html   also write a page, op by op
+  dgrr diff last_night/ tonight/                 folders with a trace for each process
+  dgrr diff a.dgrr b.dgrr --junit out.xml        for a nightly job: exit codes 0, 4 and, with --policy drift, 8
 """
 
 ALIASES = ("diff",)
@@ -39,6 +45,8 @@ def add_arguments(parser: Parser) -> None:
     parser.mode()
     page = "also write a page of both runs, op by op, replacing a file of that name"
     parser.add_argument("--html", type=path, metavar="PAGE", help=page)
+    junit = "also write the answer as JUnit's XML, with a test for each rank; it replaces a file"
+    parser.add_argument("--junit", type=path, metavar="XML", help=junit)
 
 
 def run(args: argparse.Namespace) -> Answer:
@@ -47,13 +55,17 @@ def run(args: argparse.Namespace) -> Answer:
     policy: str = args.policy or (f"ulp={args.ulp_tol}" if args.ulp_tol else "bitwise")
     if args.html is not None:
         _require_page(args)
-    return _with_page(args, _compared(args, policy))
+    return _with_page(args, _with_junit(args, policy))
 
 
 def _compared(args: argparse.Namespace, policy: str) -> Answer:
     if args.model is not None:
         return _with_model(args, policy)
     args.parser.require_model(args)
+    if all(map(os.path.isdir, args.paths)):
+        from ... import v2
+
+        return v2.compare(args, policy)
     return format_of(args).compare(args, policy)
 
 
@@ -75,6 +87,32 @@ def _with_page(args: argparse.Namespace, answer: Answer) -> Answer:
     from ....report.diff.write import write_diff
 
     return answer.beside(written_page("written", args.html, write_diff(found, args.html)))
+
+
+def _with_junit(args: argparse.Namespace, policy: str) -> Answer:
+    """The answer, and the file that says it to a server of CI, also where a trace has no version."""
+    if args.junit is None:
+        return _compared(args, policy).beside(Fact("junit", None))
+    from ....comparing.compare import unreadable
+    from ....comparing.result import Comparison
+
+    try:
+        answer = _compared(args, policy)
+    except TraceFileError as error:
+        _write_junit(args, unreadable(args.paths, error))
+        raise
+    found = (answer.result or {}).get("comparison")
+    if not isinstance(found, Comparison):
+        raise UsageError("argument --junit: it is not for traces of version 1")
+    return answer.beside(Fact("junit", args.junit, f"{args.junit}: {_write_junit(args, found):,} bytes"))
+
+
+def _write_junit(args: argparse.Namespace, found: "Comparison") -> int:
+    from ...junit import junit
+
+    text = junit(found)
+    with replacing(Path(args.junit)) as file:
+        return file.write(text)
 
 
 def _with_model(args: argparse.Namespace, policy: str) -> Answer:

@@ -6,12 +6,12 @@ from typing import Any, cast
 
 from .....base.errors import DomainError
 from .....base.runs.completed_step import TapeNode
-from ..digest import NUMPY_DTYPES
+from ..digest import NUMPY_NAMES
 from ..limits import Limits, check_marks
 from ..schema import canonical_json
 
 _COMMAS = 24  # of a node, on average: eight fields, its sizes and its inputs
-_DTYPES = {str(dtype) for dtype in NUMPY_DTYPES.values()}
+_DTYPES = {*NUMPY_NAMES.values()}
 
 
 def encode_nodes(nodes: Sequence[TapeNode]) -> bytes:

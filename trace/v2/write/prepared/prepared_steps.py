@@ -8,7 +8,7 @@ import numpy as np
 
 from .....base.arrays import Array
 from .....base.runs.completed_step import CompletedStep
-from ...format.digest import batch_arrays
+from ...format.digest import batch_arrays, is_plain
 from ...format.layout import FrameLayout
 from ..scalar_names import ScalarNames
 from ..tensors import RecordedTensors, is_loss
@@ -69,8 +69,8 @@ class PreparedSteps(Generic[P]):
     def _is_simple(self, kind: StepKind) -> bool:
         """Whether the numbers of a step are written as they lie in memory."""
         corrections = [dtype for dtype, _ in self._tensors.state_kinds(self._names.corrections)]
-        native = all(dtype.isnative for dtype, _ in (kind.loss, *kind.batch))
-        return native and is_loss(*kind.loss) and all(dtype == _F64 for dtype in corrections)
+        native = all(dtype.isnative and is_plain(dtype) for dtype, _ in (kind.loss, *kind.batch))
+        return native and self._tensors.is_plain and is_loss(*kind.loss) and all(dtype == _F64 for dtype in corrections)
 
 
 def _kind(done: CompletedStep, *, due: bool) -> StepKind:

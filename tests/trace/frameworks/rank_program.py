@@ -1,0 +1,108 @@
+"""What each of several processes runs: small models trained by PyTorch's ways to share the work, each recorded.
+
+Started with the number of the process, how many there are, and a folder.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import distributed, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+from torch.nn.parallel import DistributedDataParallel
+
+from dgrr.trace import Keep, record_torch
+
+
+class Net(nn.Module):
+    """Two layers and a norm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.norm, self.down = nn.Linear(8, 16), nn.LayerNorm(8), nn.Linear(16, 4)
+
+    def forward(self, x: Any) -> Any:
+        """Four numbers for eight."""
+        return self.down(torch.relu(self.up(self.norm(x))))
+
+
+def network() -> Any:
+    """The same one each time."""
+    torch.manual_seed(0)
+    return Net()
+
+
+def batches(count: int, part: int = 0) -> Iterator[tuple[Any, Any]]:
+    """The same ones each time, for each process its own."""
+    draw = torch.Generator().manual_seed(1 + part)
+    for _ in range(count):
+        yield torch.randn(4, 8, generator=draw), torch.randint(0, 4, (4,), generator=draw)
+
+
+def train(path: str, model: Any, *, part: int = 0, swap: bool = False, break_at: int | None = None) -> None:
+    """Three steps of AdamW; ``swap`` takes the last two batches the other way round, ``break_at`` spoils a param."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, foreach=False)
+    data = list(batches(3, part))
+    data = [data[0], data[2], data[1]] if swap else data
+    with record_torch(model, optimizer, Keep(path, record="full", ops="every", overwrite=True)) as run:
+        for step, (x, y) in enumerate(data):
+            optimizer.zero_grad()
+            run.loss(nn.functional.cross_entropy(model(x), y), batch=(x, y)).backward()
+            if step == break_at:
+                with torch.no_grad():
+                    next(model.parameters()).add_(1.0)
+            optimizer.step()
+
+
+def sharded(policy: Any = None, **more: Any) -> Any:
+    """FSDP2."""
+    model = network()
+    for part in (model.up, model.down, model):
+        fully_shard(part, mp_policy=policy or MixedPrecisionPolicy(), **more)
+    return model
+
+
+def tensor_parallel(mesh: Any) -> Any:
+    """The first layer by columns, the second by rows; the norm is on each rank."""
+    return parallelize_module(network(), mesh, {"up": ColwiseParallel(), "down": RowwiseParallel()})
+
+
+def both(count: int) -> Any:
+    """FSDP2 over one axis of a mesh, tensor parallel over the other."""
+    mesh = init_device_mesh("cpu", (2, count // 2), mesh_dim_names=("dp", "tp"))
+    return fully_shard(tensor_parallel(mesh["tp"]), mesh=mesh["dp"])
+
+
+def main(rank: int, count: int, folder: Path) -> None:
+    """Every way, each in a folder of its own."""
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=count)
+    mesh = init_device_mesh("cpu", (count,), mesh_dim_names=("all",))
+    bf16 = MixedPrecisionPolicy(param_dtype=torch.bfloat16)
+    last = count - 1
+
+    def to(name: str) -> str:
+        return f"{folder}/{name}/{{rank}}.dgrr"
+
+    train(to("ddp"), DistributedDataParallel(network()))
+    train(to("ddp_broken"), DistributedDataParallel(network()), break_at=1 if rank == last else None)
+    for name in ("fsdp", "fsdp_again"):
+        train(to(name), sharded(), part=rank)
+    train(to("fsdp_swapped"), sharded(), part=rank, swap=rank == last)
+    train(to("bf16"), sharded(bf16), part=rank)
+    train(to("tp"), tensor_parallel(mesh))
+    if count == 4:
+        train(to("both"), both(count))
+    try:
+        train(f"{folder}/one.dgrr", network())
+    except ValueError as error:
+        (folder / f"refused{rank}.txt").write_text(str(error))
+    distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))

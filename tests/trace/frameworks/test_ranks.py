@@ -1,0 +1,125 @@
+"""Runs of several processes: a file for each, named, compared and held to their replicas."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dgrr.trace import compare, open_trace, recompute, validate
+
+from .pytorch_runs import torch
+
+pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="this PyTorch has no processes")
+
+NAMES = ["up.weight", "up.bias", "norm.weight", "norm.bias", "down.weight", "down.bias"]
+
+
+def started(folder: Path, count: int) -> Path:
+    """The traces of so many processes."""
+    program = "tests.trace.frameworks.rank_program"
+    command = [sys.executable, "-m", f"dgrr.{program}"]
+    running = [
+        subprocess.Popen([*command, str(rank), str(count), str(folder)], stderr=subprocess.PIPE, text=True)
+        for rank in range(count)
+    ]
+    for each in running:
+        _, said = each.communicate(timeout=300)
+        assert each.returncode == 0, said
+    return folder
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return started(tmp_path_factory.mktemp("two"), 2)
+
+
+def shards(path: Path) -> Any:
+    """What a trace says of the parts that its process has."""
+    with open_trace(path) as trace:
+        texts = [event.text for _, event in trace.events() if event.kind == "shards"]
+    assert len(texts) == 1
+    return json.loads(texts[0])
+
+
+@pytest.mark.parametrize("way", ["ddp", "fsdp", "bf16", "tp"])
+def test_every_way_has_a_whole_file_a_rank_with_the_same_names(two: Path, way: str) -> None:
+    for rank in range(2):
+        path = two / way / f"{rank}.dgrr"
+        assert validate(path)
+        with open_trace(path) as trace:
+            specs = {spec.name: spec for spec in trace.schema.tensors}
+            assert [spec.name for spec in specs.values() if spec.role.name == "PARAM"] == NAMES
+            ops = trace.ops(0)
+            assert ops is not None and {node.scope for node in ops.nodes} >= {"up", "norm", "down"}
+            linear = {node.dtype for node in ops.nodes if node.op == "torch.Linear"}
+            assert linear == {"bfloat16" if way == "bf16" else "float32"}
+        assert recompute(path)
+        assert (shards(path)["rank"], shards(path)["ranks"]) == (rank, 2)
+
+
+def test_the_part_of_a_tensor_is_told(two: Path) -> None:
+    with open_trace(two / "fsdp" / "1.dgrr") as trace:
+        assert trace.keyframe(0)["up.weight"].shape == (8, 8)
+    said = shards(two / "fsdp" / "1.dgrr")
+    shape, placements, mesh = said["tensors"]["up.weight"]
+    assert (shape, placements) == ([16, 8], ["S(0)"])
+    assert said["meshes"][mesh]["shape"] == [2] and said["meshes"][mesh]["at"] == [1]
+    said = shards(two / "tp" / "0.dgrr")["tensors"]
+    assert [said[name][1] for name in ("up.weight", "down.weight", "down.bias")] == [["S(0)"], ["S(1)"], ["R"]]
+
+
+def test_ranks_of_equal_batches_are_held_to_the_golden_of_one_process(two: Path, tmp_path: Path) -> None:
+    """The mean of two equal gradients has their bits."""
+    from .rank_program import network, train
+
+    for name, how in (("eager", lambda model: model), ("compiled", lambda m: torch.compile(m, backend="eager"))):
+        train(str(tmp_path / name), how(network()))
+    for other in (tmp_path / "compiled", two / "ddp" / "0.dgrr", two / "ddp" / "1.dgrr"):
+        assert compare(tmp_path / "eager", other, proven=True), str(compare(tmp_path / "eager", other, proven=True))
+
+
+def test_folders_of_equal_runs_are_equal(two: Path) -> None:
+    found = compare(two / "fsdp", two / "fsdp_again")
+    assert found and found.sentence.startswith("2 ranks; each equal to the bit: 3 steps")
+    assert [Path(each.a).name for each in found.ranks] == ["0.dgrr", "1.dgrr"]
+
+
+def test_the_rank_step_and_cause_of_the_first_difference_are_named(two: Path) -> None:
+    found = compare(two / "fsdp", two / "fsdp_swapped")
+    assert found.cause is not None and (found.cause.value, found.step) == ("data", 1)
+    assert found.sentence.startswith("rank 1 first of 2: step 1 is the first that differs: it was given another batch")
+    assert any(note.startswith("rank 0: diverged (gradient), step 1") for note in found.notes), found.notes
+
+
+def test_replicas_that_are_not_equal_are_found(two: Path) -> None:
+    assert compare(two / "ddp", two / "ddp")
+    found = compare(two / "ddp_broken", two / "ddp_broken")
+    assert found.cause is not None and (found.cause.value, found.step) == ("replica", 1)
+    assert "after step 1, 'up.weight' differs between ranks 0 and 1, which hold replicas of it" in found.sentence
+
+
+def test_one_path_for_several_is_refused_on_each(two: Path) -> None:
+    for rank in range(2):
+        said = (two / f"refused{rank}.txt").read_text()
+        assert "expected a path with {rank} in it, since each of 2 processes writes a file of its own" in said
+    assert not [*two.glob("one.dgrr*")]
+
+
+def test_folders_with_other_ranks_are_not_the_same(two: Path, tmp_path: Path) -> None:
+    (tmp_path / "0.dgrr").write_bytes((two / "fsdp" / "0.dgrr").read_bytes())
+    found = compare(two / "fsdp", tmp_path)
+    assert not found and "expected a trace for each rank in both: 1.dgrr in a only" in found.sentence
+
+
+@pytest.mark.long
+def test_four_processes_on_a_mesh_of_two_axes(tmp_path: Path) -> None:
+    four = started(tmp_path, 4)
+    assert compare(four / "both", four / "both")
+    said = [shards(four / "both" / f"{rank}.dgrr") for rank in range(4)]
+    assert [each["meshes"][each["tensors"]["up.weight"][2]]["at"] for each in said] == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    for rank in range(4):
+        assert recompute(four / "both" / f"{rank}.dgrr")
+        assert recompute(four / "tp" / f"{rank}.dgrr")

@@ -1,0 +1,218 @@
+"""A training loop of PyTorch that is being recorded: hooks on the model and on the optimizer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from ....base.arrays import Array
+from ....base.errors import DomainError
+from ....base.runs.completed_step import LOSS_SCALE, CompletedStep
+from ....tape.location import CodePosition
+from ...v2.write.recorder import TraceRecorder
+from ..run import RecordedRun
+from ..shared import leaves, named_arrays, scalar_loss
+from .arrays import array
+from .layer_tape import LayerTape
+from .module_call import loss_scale
+from .op_calls import OpCalls
+from .torch_modules import TorchModules
+from .torch_optimizer import TorchOptimizer
+
+Level: TypeAlias = Literal["layer", "op"]
+"""What is digested on the way: what layers take and give, or besides every op that is called."""
+
+
+def state_of(modules: TorchModules, reader: TorchOptimizer, steps: int, *, copy: bool) -> dict[str, Any]:
+    """Params, state of the optimizer and of the model after so many steps of the trace."""
+    return {
+        "params": {name: array(param, copy=copy) for name, param in modules.trained.items()},
+        "state": reader.state(steps, copy=copy),
+        "model_state": {name: array(buffer, copy=copy) for name, buffer in modules.buffers.items()},
+    }
+
+
+@dataclass(slots=True, eq=False)
+class _Handed:
+    """A loss that was handed over, the batches it was computed from, and whether ``backward`` came through it."""
+
+    loss: Array
+    batches: list[dict[str, Array]]
+    spent: bool = False
+
+    def spend(self, grad: Any) -> None:
+        """What a tensor calls when its gradient arrives."""
+        self.spent = True
+
+
+class TorchRun(RecordedRun):
+    """A training loop of PyTorch that is being recorded; made by `record_torch`, and used in a ``with`` statement.
+
+    At the end of the block the hooks are taken away and the trace is sealed. After an error it stays unfinished and
+    readable; where a loss or a gradient was not finite it is sealed.
+    """
+
+    def __init__(
+        self,
+        torch: Any,
+        model: Any,
+        modules: TorchModules,
+        optimizer: Any,
+        reader: TorchOptimizer,
+        recorder: TraceRecorder,
+        level: Level,
+    ) -> None:
+        super().__init__(recorder)
+        self._handed, self._own = list[_Handed](), list[_Handed]()
+        self._calls = list[dict[str, Array]]()
+        self._first: Array | None = None
+        self._stepped: CodePosition | None = None
+        self._scale: float | None = None
+        self._torch, self._modules, self._reader = torch, modules, reader
+        self._params = modules.trained
+        self._layers = LayerTape(torch, modules, recorder.algorithm)
+        self._ops = OpCalls(torch, self._layers, recorder.algorithm, recorder.calls) if level == "op" else None
+        self._hooks = [
+            model.register_forward_pre_hook(self._called, with_kwargs=True),
+            model.register_forward_hook(self._gave),
+            optimizer.register_step_pre_hook(self._before),
+            optimizer.register_step_post_hook(self._after),
+        ]
+        self._begin_step()
+
+    def loss(self, loss: Any, batch: Any = None) -> Any:
+        """Hand over the loss of the step, before ``optimizer.step()``; gives it back as it is.
+
+        Where gradients are accumulated it is called once for each micro-batch, with what ``backward`` is called on: the
+        sum is recorded, whose gradients they are. What was lost by ``zero_grad()``, as after a step that a gradient
+        scaler left out, does not count. Where ``optimizer.step`` takes a closure, the first value of the closure is the
+        loss of the step.
+
+        Args:
+            loss: a tensor of one element, or a number.
+            batch: what the loss was computed from, of which the trace holds a digest: tensors, arrays and numbers, in
+                mappings, lists and tuples. Default: what the model was called with since the last loss.
+
+        Raises:
+            DTypeError: the loss or the batch is something else.
+            DomainError: the loss has more than one element.
+        """
+        where = "record_torch: argument 'batch'"
+        given = None if batch is None else named_arrays(where, batch, self._converted, texts=True)
+        self._hand_over(self._handed, loss, self._calls if given is None else [given])
+        self._own, self._calls = [], []
+        self._layers.loss(loss)
+        return loss
+
+    def _hand_over(self, losses: list["_Handed"], loss: Any, batches: list[dict[str, Array]]) -> None:
+        """Note a loss; those before it that are spent do not count if no gradients are left of them."""
+        if all(param.grad is None for param in self._params.values()):
+            losses[:] = [handed for handed in losses if not handed.spent]
+        handed = _Handed(self._scalar(loss), batches)
+        if isinstance(loss, self._torch.Tensor) and loss.requires_grad:
+            loss.register_hook(handed.spend)
+        losses.append(handed)
+
+    def _detach(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+        if self._ops is not None:
+            self._ops.stop()
+        self._layers.close()
+
+    def _begin_step(self) -> None:
+        self._handed, self._own, self._calls, self._first = [], [], [], None
+        self._layers.clear()
+        self._layers.noting = self._recorder.wants_tape(self.steps)
+        if self._ops is not None and self._layers.noting:
+            self._ops.start()
+
+    def _called(self, model: Any, args: Any, kwargs: Any) -> None:
+        """Note what the model is called with, where gradients are computed."""
+        if not self._torch.compiler.is_compiling() and self._torch.is_grad_enabled():
+            arrays = {name: self._converted(value) for name, value in leaves((*args, kwargs))}
+            self._calls.append({name: value for name, value in arrays.items() if value is not None})
+
+    def _gave(self, model: Any, args: Any, output: Any) -> None:
+        """Note a loss that the model itself gives, as those of `transformers` do; one that is handed over counts."""
+        if self._torch.compiler.is_compiling() or not self._torch.is_grad_enabled():
+            return
+        loss = output.get("loss") if isinstance(output, Mapping) else output
+        if isinstance(loss, self._torch.Tensor) and loss.numel() == 1 and loss.requires_grad and not loss.is_complex():
+            self._hand_over(self._own, loss, self._calls[-1:])
+
+    def _before(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
+        """Look for the loss before the update, and note that of a closure."""
+        self._stepped, self._scale = self._layers.user(), loss_scale()
+        if self._ops is not None:
+            self._ops.is_optimizing = True
+        closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
+        if closure is None:
+            self._require_loss()
+            return None
+
+        def noted() -> Any:
+            value = closure()
+            if self._first is None and value is not None:
+                self._first = self._scalar(value)
+            return value
+
+        if "closure" in kwargs:
+            return args, {**kwargs, "closure": noted}
+        return (args[0], noted, *args[2:]), kwargs
+
+    def _require_loss(self) -> None:
+        if self._first is None and not self._losses:
+            raise DomainError(
+                f"record_torch: step {self.steps}: expected its loss, got none; call run.loss(loss) before "
+                "optimizer.step(), hand the step a closure, or let the model give its loss"
+            )
+
+    @property
+    def _losses(self) -> list["_Handed"]:
+        """Those that were handed over; if there are none, those that the model gave."""
+        return self._handed or self._own
+
+    def _after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """Record the step that was just done."""
+        if self._ops is not None:
+            self._ops.stop()
+        self._require_loss()
+        step, losses = self.steps, [handed.loss for handed in self._losses]
+        losses = losses if self._first is None else [self._first]
+        kept = {name: param.grad for name, param in self._params.items() if param.grad is not None}
+        copy = self._recorder.keeps(step)
+        grads = {name: array(grad, copy=copy) for name, grad in kept.items() if name in self._reader.updated}
+        self._layers.consumed(grads, self._stepped)
+        done = CompletedStep(
+            step=step,
+            loss=reduce(np.add, losses),
+            hyper=self._reader.hyper(),
+            grads=grads,
+            **state_of(self._modules, self._reader, step + 1, copy=copy),
+            batch=self._batch(),
+            micro_batches=len(losses),
+            metrics={} if self._scale is None else {LOSS_SCALE: self._scale},
+            tape=self._layers.taken() if self._layers.noting else None,
+        )
+        self._recorder.step(done)
+        self._begin_step()
+
+    def _batch(self) -> dict[str, Array]:
+        """What was handed over as the batch, else what the model was called with; several with their numbers."""
+        batches = [batch for handed in self._losses for batch in handed.batches] or self._calls
+        if len(batches) == 1:
+            return batches[0]
+        return {f"{i}.{name}": value for i, batch in enumerate(batches) for name, value in batch.items()}
+
+    def _converted(self, value: Any) -> Array | None:
+        return array(value) if isinstance(value, self._torch.Tensor) else None
+
+    def _scalar(self, loss: Any) -> Array:
+        arrays = named_arrays("record_torch: argument 'loss'", loss, self._converted)
+        if list(arrays) != ["0"] or arrays["0"].size != 1:
+            shapes = [value.shape for value in arrays.values()]
+            raise DomainError(f"record_torch: argument 'loss': expected one number, got shapes {shapes}")
+        return scalar_loss(arrays["0"].reshape(()))

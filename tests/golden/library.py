@@ -1,9 +1,10 @@
 """Libraries for other machines meet `bits.json`: run natively, under emulation or in an engine.
 
 ``python tests/golden/library.py TARGET…`` trains both networks and the perceptron of the digits by libraries, step by
-step; ``--ops 0..63`` computes the samples of every sixty-fourth op, with their derivatives. It asks for gcc; for other
-machines for its cross compilers and qemu-user (Debian: ``gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu
-gcc-arm-linux-gnueabihf qemu-user``), for WebAssembly for wasm-ld (``lld``) and node.
+step; ``--ops PLACE…`` computes the samples of every sixty-fourth op from there, with their derivatives, and ``--ops
+$(seq 0 63)`` those of all. It needs gcc; for other machines their cross compilers and qemu-user (Debian:
+``gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu gcc-arm-linux-gnueabihf qemu-user``), for WebAssembly wasm-ld (``lld``) and
+node.
 """
 
 # pyright: basic
@@ -246,7 +247,8 @@ def op_bits(target: str, op: Op, dtype: np.dtype[Any], folder: Path) -> dict[str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="+", choices=TARGETS)
-    parser.add_argument("--ops", type=int, choices=range(SHARES), help="every sixty-fourth op instead of training")
+    shares = "instead of training every sixty-fourth op from each of these places: 0 to 63 are all"
+    parser.add_argument("--ops", type=int, nargs="+", choices=range(SHARES), metavar="PLACE", help=shares)
     parser.add_argument("--only", help="of the trainings, one")
     args = parser.parse_args()
     known, folder, missed = json.loads(FILE.read_text()), Path(mkdtemp()), list[str]()
@@ -254,7 +256,7 @@ def main() -> None:
         if args.ops is None:
             parts = (trained(t, target, folder) for t in trainings() if args.only in (None, t.name))
         else:
-            ops = list(OPS.values())[args.ops :: SHARES]
+            ops = [op for place in args.ops for op in list(OPS.values())[place::SHARES]]
             parts = (op_bits(target, op, dtype, folder) for op in ops for dtype in DTYPES)
         for found in parts:
             wrong = [name for name, value in found.items() if known[name] != value]

@@ -59,6 +59,7 @@ from dgrr.tape.numerics.engine.disk_cache import stamp_of
 from dgrr.tape.numerics.engine.intrinsics import word
 from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, vector
 from dgrr.tape.numerics.engine.numba_internals import KernelCache
+from dgrr.tape.numerics.prepared.alike import Alike, BytePair
 from dgrr.tape.numerics.prepared.given import Given
 from dgrr.tape.numerics.prepared.moves import Appended, Counter, Move, Moves
 from dgrr.tape.numerics.prepared.number_means import NumberMeans
@@ -227,14 +228,15 @@ def _run_everything() -> None:
 
 
 def _digested() -> None:
-    """What recorders of traces run, on several threads."""
+    """What recorders and readers of traces run, on several threads."""
     set_threads(2)
     data, out = np.zeros(4 * LONG, np.uint8), np.zeros(16, np.uint8)
     digests = Digests([Message(data[:8], data.nbytes, out, place_of(data))])
     held, used, given = np.zeros(64, np.uint8), np.zeros(1, np.int64), Given([(data.dtype, data.shape)])
     given.take((data,))
     sums, moves = Checksums([Checksum(out, out[:4])]), Moves([Move(out, given.place(0))], [Counter(used)])
-    assert PreparedCalls(given, digests, sums, moves, Appended([(place_of(out), 16)], held, used)).run() == 0
+    alike = Alike([BytePair(out, out)])
+    assert PreparedCalls(given, digests, sums, moves, Appended([(place_of(out), 16)], held, used), alike).run() == 0
     for dtype in (*FLOATS, np.dtype(np.int64), np.dtype(np.bool_)):
         number = np.ones((), dtype)
         assert PreparedCalls(NumberMeans(np.zeros(1), [[number, number]])).run() == 0

@@ -3,8 +3,8 @@
 ``python tests/golden/library.py TARGET…`` trains both networks and the perceptron of the digits by libraries, step by
 step; ``--ops PLACE…`` computes the samples of every sixty-fourth op from there, with their derivatives, and ``--ops
 $(seq 0 63)`` those of all. It needs gcc; for other machines their cross compilers and qemu-user (Debian:
-``gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu gcc-arm-linux-gnueabihf qemu-user``), for WebAssembly wasm-ld (``lld``) and
-node.
+``gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu gcc-arm-linux-gnueabihf qemu-user``), for WebAssembly wasm-ld (``lld``)
+and node.
 """
 
 # pyright: basic

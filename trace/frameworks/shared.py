@@ -98,7 +98,7 @@ def _opened(command: str, trace: TraceTarget, run: Run, record: Mode | None, sta
         raise DTypeError(f"{command}: argument 'trace': {expected}; got {trace!r}")
     for name, given in (("record", record), ("state_every", state_every)):
         if given is not None:
-            expected = "expected None beside a 'trace' that says itself what is kept"
+            expected = "expected None with a 'trace' that says what it keeps"
             raise DomainError(f"{command}: argument {name!r}: {expected}, got {given!r}")
     if isinstance(trace, Keep):
         return open_recorder(trace, run)

@@ -13,6 +13,7 @@ import numpy as np
 from numba import types
 
 from ....base import kernel_cache
+from ....base.errors import DgrrError
 from ..engine.disk_cache import stamp_of
 from ..engine.kernel import KERNELS
 from ..engine.numba_internals import callback, llvm_code
@@ -25,7 +26,7 @@ from .software import FMA64, with_software
 from .targets import TARGETS, Target
 
 
-class RefusedCodeError(RuntimeError):
+class RefusedCodeError(DgrrError, RuntimeError):
     """Code that must not leave: another machine could give it other bits."""
 
 

@@ -95,9 +95,9 @@ def pairs(op: str, by: tuple[int, int]) -> Iterator[tuple[Call, Call]]:
     """Each sample of an op in two sizes, one axis size after the other."""
     for sample in OPS[op].samples(Make(np.float32)):
         shapes = [a.shape for a in sample.arrays if a is not None]
-        shapes += [value for value in map(_sizes, sample.attrs.values()) if value]
         if any(0 in shape for shape in shapes):
             continue
+        shapes += [value for value in map(_sizes, sample.attrs.values()) if value]
         for size in sorted({n for shape in shapes for n in shape if n > 1}):
             if max(prod(n * by[1] if n == size else n for n in shape) for shape in shapes) > MOST[by]:
                 continue

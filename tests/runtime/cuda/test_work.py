@@ -48,13 +48,12 @@ MORE = {"recurrence": RUNNING, "window_shares": WINDOWS}
 
 NOT_HELD = {
     "loop": "written out on a GPU",
+    "choice": "refused on a GPU",
     "gemm_reference": "stands for gemm, which is written, where tests leave its tiles out",
     "chain": "its links are elementwise: a thread has one element",
     "add_number": "of shown metrics, which the CPU adds",
     "finite": "of steps: see the test of updates",
     "join_columns": "made by a pass, of what append makes",
-    "smooth_slopes": "of windows that have a size by attribute alone",
-    "uniform": "elementwise draws, as normal",
 }
 
 

@@ -120,7 +120,7 @@ def test_modules_of_the_current_folder_may_be_imported_late(dgrr):
 
 
 def test_a_device_that_is_not_there(dgrr, monkeypatch):
-    def none():
+    def none(number=0):
         raise CudaError("device 'cuda': expected an NVIDIA GPU and its driver, found none")
 
     monkeypatch.setattr(driver, "gpu", none)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ...exit_codes import Exit
 from ...file_version import TraceFileError
 from ...v2.verdict import Verdict
 from ..result import Cause, Comparison
@@ -18,9 +19,10 @@ def compare_folders(a: Path, b: Path, compare: Compare) -> Comparison:
     """Hold the traces of two folders against each other, name by name, and the replicas in each among themselves.
 
     The answer is that of the rank that differs first: by its step, and then by its number. ``ranks`` has all of them.
+    Raises TraceFileError for a folder without traces.
     """
     names = [_names(folder) for folder in (a, b)]
-    if names[0] != names[1] or not names[0]:
+    if names[0] != names[1]:
         return Comparison(str(a), str(b), Verdict.DIVERGED, _other_files(*names), Cause.MODEL)
     found = [compare(a / name, b / name) for name in names[0]]
     first = min(found, key=_place)
@@ -34,15 +36,20 @@ def compare_folders(a: Path, b: Path, compare: Compare) -> Comparison:
 
 
 def _names(folder: Path) -> list[str]:
-    """The traces in a folder, `2.dgrr` before `10.dgrr`; those of runs that were not finished too."""
-    found = (path.name for path in folder.iterdir() if path.name.endswith((".dgrr", ".dgrr.partial")))
+    """The traces in a folder, `2.dgrr` before `10.dgrr`; those of runs that were not finished too.
+
+    Raises TraceFileError if there is none.
+    """
+    found = [path.name for path in folder.iterdir() if path.name.endswith((".dgrr", ".dgrr.partial"))]
+    if not found:
+        raise TraceFileError(f"cannot open {folder}: it is a folder, and has no trace in it", Exit.IO)
     return sorted(found, key=lambda name: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)])
 
 
 def _other_files(a: Sequence[str], b: Sequence[str]) -> str:
     lacks = {"a": sorted(set(a) - set(b)), "b": sorted(set(b) - set(a))}
     only = [f"{', '.join(names)} in {side} only" for side, names in lacks.items() if names]
-    return f"expected a trace for each rank in both: {'; '.join(only) or 'there is none in either'}"
+    return f"expected a trace for each rank in both: {'; '.join(only)}"
 
 
 def _place(found: Comparison) -> tuple[int, int, int]:

@@ -313,10 +313,9 @@ class TraceRecorder:
         """Those of all tensors after the last step, in the order of the schema."""
         if not self._layout.due(last.step):
             return self._tensors.whole(last.params, last.state, last.model_state).digests
-        size, buffers = self._layout.digest_size, self._layout.schema.buffers
-        first = STEP.front(self._layout).fixed + size * len(self._last_record.grads)
-        front = bytes(self._last_front)
-        found = [front[i : i + size] for i in range(first, len(front) - size, size)]
+        size, buffers, front = self._layout.digest_size, self._layout.schema.buffers, bytes(self._last_front)
+        root = len(front) - size
+        found = [front[i : i + size] for i in range(root - size * len(self._layout.schema.tensors), root, size)]
         return found[buffers:] + found[:buffers]
 
     @property

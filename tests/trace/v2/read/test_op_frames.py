@@ -197,7 +197,7 @@ def test_metrics_that_no_trace_can_hold(tmp_path: Path) -> None:
         b'{"nodes":' + b"[" * 20 + b"]" * 20 + b"}",
         nodes_front([*LEAF, "more"]),
         nodes_front(LEAF[:-1]),
-        nodes_front(["leaf", "float16", [2], [], "", "", "", ""]),
+        nodes_front(["leaf", "float24", [2], [], "", "", "", ""]),
         nodes_front(["leaf", "O", [2], [], "", "", "", ""]),
         nodes_front(["leaf", [1], [2], [], "", "", "", ""]),
         nodes_front([7, "float64", [2], [], "", "", "", ""]),

@@ -14,29 +14,30 @@ from ...loading import load_step
 HELP = """
 Show, fill, clear or carry the folder of compiled kernels.
 
-Modules are those of the current folder and the installed ones. Kernels serve every machine that has their level of
-instructions, with the same versions of dgrr, numba and Python. They are machine code: import what you trust.
+Kernels serve every machine that has their level of instructions and the same versions of dgrr, numba and
+Python. They are machine code: import only what you trust. Modules are looked for in the current folder, then
+among the installed ones.
 
 examples:
-  dgrr cache                       where it is, and its size
+  dgrr cache                       show where it is, and its size
   dgrr cache warm train:make       compile what the step of make() of train.py runs
   dgrr cache warm --level v3       compile for machines that have x86-64-v3
-  dgrr cache export kernels.tar    write this machine's kernels into one file
-  dgrr cache import kernels.tar    take those in that are not here
+  dgrr cache export kernels.tar    write this machine's kernels to one file
+  dgrr cache import kernels.tar    add those that are missing here
 """
 
 CARRIED = ("export", "import")
 
 
 def add_arguments(parser: Parser) -> None:
-    action = "show the folder, clear it, warm it, which compiles ahead, or export it to a file, or import that"
+    action = "show the folder, clear it, warm it (compile ahead), export it to a file, or import such a file"
     choices = ("show", "clear", "warm", *CARRIED)
     parser.add_argument("action", nargs="?", choices=choices, default="show", help=f"{action}; default: %(default)s")
     parser.captured_step(
-        "with warm: what returns a captured step, to compile what that runs; default: every op in float32. "
+        "with warm: function that returns a captured step, whose kernels to compile; default: every op in float32. "
         "With export and import: the file"
     )
-    level = "with warm and export: the level of instructions, such as v3; default: this machine's"
+    level = "with warm and export: level of instructions, such as v3; default: this machine's"
     parser.add_argument("--level", metavar="LEVEL", help=level)
 
 

@@ -26,7 +26,7 @@ examples:
   dgrr diff old.dgrr --model train:run           with what run() of train.py computes now
   dgrr diff old.dgrr new.dgrr --html diff.html   also write a page, op by op
   dgrr diff last_night/ tonight/                 folders with a trace for each process
-  dgrr diff a.dgrr b.dgrr --junit out.xml        for a nightly job: exit codes 0, 4 and, with --policy drift, 8
+  dgrr diff a.dgrr b.dgrr --junit out.xml        also write a report for a nightly job
 """
 
 ALIASES = ("diff",)

@@ -48,7 +48,7 @@ class ShownTensor(Plain):
         return f"{self.path}: {'gradient' if self.what == 'grad' else 'update'} of {self.name} at step {self.step}"
 
     def _told(self) -> dict[str, object]:
-        return {"name": self.name, "what": self.what, "step": self.step} | asdict(Picture(self.array).summary)
+        return {"name": self.name, "what": self.what, "step": self.step, **asdict(Picture(self.array).summary)}
 
     def screen(self) -> RenderableType:
         """Its picture for a rich console."""

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from typing import TypeVar, TypeVarTuple
 
 from ...values.dtypes import boolean
-from ...var.var import Var
+from ...var.var import SomeVar
 from .owner import owner_of
 
 R = TypeVar("R")
 A = TypeVarTuple("A")
 
 
-def cond(pred: Var[boolean], on_true: Callable[[*A], R], on_false: Callable[[*A], R], *args: *A) -> R:
+def cond(pred: SomeVar[boolean], on_true: Callable[[*A], R], on_false: Callable[[*A], R], *args: *A) -> R:
     """``on_true(*args)`` if ``pred`` holds, else ``on_false(*args)``: both are recorded, one runs.
 
     The functions are called once each, with Vars that have shapes and no values; what they use from around them, such

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ...values.dtypes import boolean
-from ...var.var import Var
+from ...var.var import SomeVar
 from .owner import owner_of
 
 C = TypeVar("C")
 
 
-def while_loop(cond: Callable[[C], Var[boolean]], body: Callable[[C], C], carry: C) -> C:
+def while_loop(cond: Callable[[C], SomeVar[boolean]], body: Callable[[C], C], carry: C) -> C:
     """``carry = body(carry)`` as long as ``cond(carry)`` holds; the carry at the end.
 
     Both are recorded, on Vars that have shapes and no values, and may use what is around them. The loop is one call on

@@ -1,6 +1,6 @@
 """PyTorch's tensors as arrays."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from threading import local
 from typing import Any
@@ -27,7 +27,7 @@ def is_reading() -> bool:
 
 
 @contextmanager
-def reading() -> Iterator[None]:
+def reading() -> Generator[None]:
     """What PyTorch does meanwhile in this thread is none of the user's."""
     before, _AT_WORK.reading = is_reading(), True
     try:

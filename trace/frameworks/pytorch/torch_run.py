@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -139,7 +139,7 @@ class TorchRun(RecordedRun):
         """Note a loss that the model itself gives, as those of `transformers` do; one that is handed over counts."""
         if self._torch.compiler.is_compiling() or not self._torch.is_grad_enabled():
             return
-        loss = output.get("loss") if isinstance(output, Mapping) else output
+        loss: Any = cast(Mapping[str, Any], output).get("loss") if isinstance(output, Mapping) else output
         if isinstance(loss, self._torch.Tensor) and loss.numel() == 1 and loss.requires_grad and not loss.is_complex():
             self._hand_over(self._own, loss, self._calls[-1:])
 

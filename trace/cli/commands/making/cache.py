@@ -101,8 +101,8 @@ def _warmed_elsewhere(answer: Mapping[str, Any], level: str) -> Answer:
     """What a process that compiled for another level has answered."""
     if not answer:
         raise TraceFileError(f"the process that compiled for {level} ended before it was done", Exit.IO)
-    failures = (answer["result"] or {}).get("failed", ())
-    facts = _facts(failed=failures)
+    result: Mapping[str, Any] = answer["result"] or {}
+    facts = _facts(failed=result.get("failed", ()))
     return ended(Exit(answer["exit_code"]), answer["verdict"], *facts, error=answer["error"] or "")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from .....base.arrays import Array
 from .....base.runs.completed_step import CompletedStep, StepNumbers
 from .....tape.numerics.prepared.called import Called
 from .....tape.numerics.prepared.prepared_calls import PreparedCalls
+from ...format.frame_type import FrameType
 from ...format.of_step import METRICS
 from ..scalar_names import ScalarNames
 from ..tensors import RecordedTensors
@@ -72,19 +73,29 @@ class PreparedFrames:
         metrics = None if frame is None else self._metrics_of(tuple(numbers.metrics), appended=frame.is_held)
         if frame is None or metrics is None:
             return None
-        nbytes, told = frame.nbytes + metrics.nbytes, [METRICS] if numbers.metrics else []
+        nbytes = frame.nbytes + metrics.nbytes
+        told: list[FrameType[Any]] = [METRICS] if numbers.metrics else []
         steps = min(len(hyper), room, self._writer.room(nbytes if frame.is_held else 0, told=bool(told)))
         rows = frame.rows(first, hyper[:steps], numbers.scale) if steps > 0 else None
         if rows is None:
             return None
         every = [rows, metrics.rows(first.step, numbers.metrics)]
-        made = partial(self._writer.made, nbytes, told=told)
         if frame.is_held:
-            return StepRows(np.concatenate(every), first.step, steps, frame.front, lambda n: made(steps=n))
+            return StepRows(
+                np.concatenate(every), first.step, steps, frame.front, partial(self._made_in_launch, nbytes, told)
+            )
         pieces = [*frame.pieces(frame.arrays(first, numbers.scale) or ()), *metrics.pieces]
-        self._write = partial(made, pieces)
+        self._write = partial(self._writer.made, nbytes, pieces, told=told)
         every.append(PreparedCalls(self._called).rows())
-        return StepRows(np.concatenate(every), first.step, steps, frame.front, lambda _: self._called.require_done())
+        return StepRows(np.concatenate(every), first.step, steps, frame.front, self._require_written)
+
+    def _made_in_launch(self, nbytes: int, told: Sequence[FrameType[Any]], steps: int) -> None:
+        """Have the writer go on behind so many steps."""
+        self._writer.made(nbytes, steps=steps, told=told)
+
+    def _require_written(self, steps: int) -> None:
+        """Raise what has ended the launch."""
+        self._called.require_done()
 
     def _metrics_of(self, names: tuple[str, ...], *, appended: bool) -> PreparedMetrics | None:
         """What makes the METRICS of these; None if their frames cannot be held back."""

@@ -151,7 +151,7 @@ class OpCalls:
 
     def _text(self, value: Any) -> str | None:
         """An option as text, the same in each run; None for what is no option."""
-        kind: type[object] = type(value)
+        kind = type(cast(object, value))
         if kind in _PLAIN:
             return repr(value)
         if isinstance(value, self._torch.Tensor):

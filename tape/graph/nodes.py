@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import count
 from operator import index
-from typing import Any, cast
+from typing import Any
 
 from ..errors import ShapeError, TapeError
 from ..record.kinds import MISFIT, Kind, integer, shown
@@ -63,7 +63,7 @@ class Nodes(Unique):
         if isinstance(key, Var) and key.tape is self and key.generation == self.generation:
             value: AnyTensor = self._nodes[key.id].value
             return value
-        return self.node(cast(Any, key)).value
+        return self.node(key).value  # pyright: ignore[reportUnknownArgumentType]
 
     def require_value(self, key: SomeVar[Any] | int | str, shape: tuple[int, ...]) -> AnyTensor:
         """The value of a node that must have the given shape. Raises ShapeError if it has another."""

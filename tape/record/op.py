@@ -179,7 +179,7 @@ class Op:
         """The value of the op on tensors. What is decided by their specs is kept, so that it is decided once."""
         given = values if None not in values else [v for v in values if v is not None]
         specs = tuple(map(SPEC, given)) if given is values else tuple([None if v is None else v.spec for v in values])
-        key = (specs, attrs.key if isinstance(attrs, Attributes) else Attributes(attrs).key)
+        key = (specs, attrs.key if type(attrs) is Attributes else Attributes(attrs).key)
         run, spec = self.prepared.get(key) or self._prepare(key, specs, attrs)
         return AnyTensor(run(*map(ARRAY, given)), spec)
 
@@ -244,9 +244,13 @@ class Op:
         self, g: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any], needs: Sequence[bool]
     ) -> list[tuple[int, Any]]:
         """The cotangents of the inputs that need one and have one, as (position, cotangent), given the output's."""
-        rules = cast(Sequence[Any], self.vjp)
+        rules: Sequence[Any] = self.vjp
         wanted = enumerate(zip(needs, self.smooth, strict=True))
-        return [(i, rules[i](g, inputs, output, attrs)) for i, (need, smooth) in wanted if need and smooth]
+        return [
+            (i, rules[i](g, inputs, output, attrs))  # pyright: ignore[reportCallIssue]
+            for i, (need, smooth) in wanted
+            if need and smooth
+        ]
 
     def push(self, tangents: Sequence[Any], inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
         """The tangent of the output given those of the inputs, None for one that is zero; None if it is zero."""

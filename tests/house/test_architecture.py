@@ -19,6 +19,7 @@ LATE_IMPORTS = {
     "runtime/captured/buffers.py",
     "runtime/captured/replayed_step.py",
     "tape/numerics/engine/numba_internals.py",
+    "tape/numerics/llvm/worker.py",
     "trace/cli/arguments.py",
     "trace/cli/formats.py",
     "trace/cli/loading.py",

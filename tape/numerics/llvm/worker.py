@@ -5,7 +5,6 @@ They run without numba's own optimiser, whose output is for the CPU at hand. One
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -30,6 +29,8 @@ def answers(module: str, code_for: str, tasks: Sequence[Any]) -> Iterator[tuple[
 
     They end early if the process does.
     """
+    import subprocess  # which takes time, where most programs start no such process
+
     with (
         suppress(BrokenPipeError),
         subprocess.Popen(

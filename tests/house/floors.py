@@ -40,7 +40,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["written"],
         ["once_derivatives", "step_back"],
         ["once", "stretch"],
-        ["gradient", "record_once", "while_loop"],
+        ["gradient", "while_loop"],
         ["scan_loop"],
         ["scan"],
         ["record"],

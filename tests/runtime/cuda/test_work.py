@@ -1,7 +1,5 @@
 """Nothing walks alone: the work of one thread does not grow with what its kernel is given, but where it is said."""
 
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +10,8 @@ from dgrr.base.errors import DgrrError
 from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.record.op import OPS
 from dgrr.tape.record.samples import Make
+
+from . import growth
 
 TEAM = "a row, or the rows of a column, are those of a team of 16 to 512 threads"
 TILE = "an element's terms go down one chain, as the contract says; a tile shares what it reads"
@@ -55,17 +55,6 @@ NOT_HELD = {
     "finite": "of steps: see the test of updates",
     "join_columns": "made by a pass, of what append makes",
 }
-
-
-def _growth() -> Any:
-    spec = spec_from_file_location("growth", Path(__file__).with_name("growth.py"))
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-growth = _growth()
 
 
 @pytest.mark.long

@@ -31,7 +31,7 @@ def compare_folders(a: Path, b: Path, compare: Compare) -> Comparison:
         unequal = _unequal(a, b, names[0])
         if unequal is not None:
             return replace(unequal, ranks=found)
-        told = f"{len(found)} ranks; each {first.sentence}"
+        told = f"{len(found)} rank{'' if len(found) == 1 else 's'}; each {first.sentence}"
     return replace(first, sentence=told, notes=first.notes + _others(found, first), ranks=found)
 
 

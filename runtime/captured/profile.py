@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ...tape.ops.linear.kernels.product import Product
 from ...tape.values.tables import PlainTable, Tabled
 from ..lower.bind import BoundPlan
 from ..lower.program import LoweredOp, Program
@@ -74,7 +73,7 @@ def profile(bound: BoundPlan) -> Profile:
 
 
 def _flops(op: LoweredOp) -> int:
-    return op.words.flops if isinstance(op.words, Product) else op.work
+    return getattr(op.words, "flops", op.work)
 
 
 def _nbytes(program: Program, op: LoweredOp) -> int:

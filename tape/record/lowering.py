@@ -80,6 +80,15 @@ class StridedLayout(Protocol):
         ...
 
 
+class MultiplyAdd(StridedLayout, Protocol):
+    """That of a product or a convolution."""
+
+    @property
+    def flops(self) -> int:
+        """Its multiplications and additions."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class StridedStep:
     """A call of a kernel that reads the inputs at the positions ``strided`` in place, whatever their strides.
@@ -90,9 +99,13 @@ class StridedStep:
     kernel: Kernel
     inputs: tuple[Slot, ...]
     out: Spec
-    layout: StridedLayout
-    work: int
+    layout: MultiplyAdd
     strided: tuple[int, ...]
+
+    @property
+    def work(self) -> int:
+        """The operations of an elementwise kernel that take as long."""
+        return self.layout.flops // FUSED
 
 
 @dataclass(frozen=True, slots=True, eq=False)

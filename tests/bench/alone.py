@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from engines.ceiling import Ceiling
 from rounds import BENCH, EngineError, Figures, start
+
+from dgrr.runtime.captured.profile import KernelCall
 
 WARM_STARTS = 3
 CHAINS = [
@@ -53,10 +56,14 @@ def chain(task: str, kind: str, n: int) -> dict[str, float]:
     return figures
 
 
-def profile(model: str, threads: int) -> list[dict[str, Any]]:
-    """A row for each kernel of dgrr's captured step, the slowest first. Raises EngineError."""
-    rows: list[dict[str, Any]] = _answer("engines.profile", model, str(threads))
-    return rows
+def profile(model: str, threads: int) -> list[KernelCall]:
+    """The kernel calls of dgrr's captured step. Raises EngineError."""
+    return [KernelCall(**call) for call in _answer("engines.profile", model, str(threads))]
+
+
+def ceiling(threads: int) -> Ceiling:
+    """What this machine can do at most. Raises EngineError."""
+    return Ceiling(**_answer("engines.ceiling", str(threads)))
 
 
 def _answer(module: str, *arguments: str) -> Any:

@@ -38,6 +38,8 @@ class Figures:
     """Of the first steps."""
     rounds: list[float] = field(default_factory=list)
     """The median microseconds of a step in each round."""
+    peak: float = 0.0
+    """MiB that the process held at most in its rounds."""
 
     @property
     def median(self) -> float:
@@ -60,11 +62,12 @@ class Worker:
         """Wait for the first steps. Raises EngineError."""
         return Figures(**self._answer())
 
-    def round(self, seconds: float) -> float:
-        """The median time of a step in microseconds. Raises EngineError."""
+    def round(self, seconds: float, figures: Figures) -> None:
+        """Add the median time of a step, and what memory it took. Raises EngineError."""
         assert self._process.stdin is not None
         print(seconds, file=self._process.stdin, flush=True)
-        return float(self._answer())
+        microseconds, figures.peak = self._answer()
+        figures.rounds.append(microseconds)
 
     def _answer(self) -> Any:
         assert self._process.stdout is not None
@@ -125,7 +128,7 @@ def measure(
         require_equal_losses(figures)
         for _ in range(rounds):
             for name, worker in workers.items():
-                figures[name].rounds.append(worker.round(seconds))
+                worker.round(seconds, figures[name])
     return figures, absent
 
 

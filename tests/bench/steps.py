@@ -2,8 +2,9 @@
 
 A step takes a numpy batch and gives back its loss as a number. Every engine has a process of its own and the same
 number of threads; rounds alternate. PyTorch's Adam is the fused one but in "torch eager". The tables show the
-microseconds of a step in the median round and in the fastest, and the peers' times over dgrr's: above 1, dgrr is
-faster. Before timing, the losses of the first steps are compared: a check of this program, not of anyone's accuracy.
+microseconds of a step in the median round and in the fastest, the peers' times over dgrr's (above 1, dgrr is faster),
+and the memory that an engine's process holds at most, beyond what it holds for `SMALLEST`. Before timing, the losses of
+the first steps are compared: a check of this program, not of anyone's accuracy.
 On a busy machine many short rounds find quiet moments.
 """
 
@@ -11,6 +12,7 @@ import argparse
 import json
 import os
 import platform
+import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -41,8 +43,9 @@ GRADIENTS = {
     "torch": {"parameters only": "torch_engine:make_leaves", "every value": "torch_engine:make_retained"},
 }
 """What gradients are taken: in PyTorch every value's by ``retain_grad()``."""
+SMALLEST = "8-8-8"
 PACKAGES = ("dgrr", "numpy", "numba", "llvmlite", "torch", "jax", "jaxlib")
-console = Console()
+console = Console(width=None if sys.stdout.isatty() else 150)
 
 
 def arguments() -> argparse.Namespace:
@@ -57,7 +60,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure here")
     parser.add_argument("--first-step", action="store_true", help="the time to the first step instead")
     parser.add_argument("--grads", action="store_true", help="the gradient of every value instead, beside PyTorch's")
-    parser.add_argument("--profile", action="store_true", help="dgrr's step, kernel by kernel, instead")
     parser.add_argument("--chains", action="store_true", help="dgrr's time and memory per node of a graph instead")
     return parser.parse_args()
 
@@ -65,14 +67,23 @@ def arguments() -> argparse.Namespace:
 def speed(args: argparse.Namespace) -> dict[str, Any]:
     """Steps of every model in every engine."""
     results = dict[str, Any]()
+    empty = held_for_nothing(args.engines, args.threads)
     for name in args.models:
         figures, absent = measure(chosen(args.engines, NETWORKS[name]), name, args.threads, args.rounds, args.seconds)
         if "dgrr" in absent:
             raise SystemExit(f"dgrr did not run: {absent['dgrr']}")
+        for engine, each in figures.items():
+            each.peak -= empty[engine]
         reached = ratios(figures)
         show_speed(name, figures, absent, reached)
         results[name] = {"goal": NETWORKS[name].goal, "ratios": reached, "engines": plain(figures), "absent": absent}
     return results
+
+
+def held_for_nothing(engines: Sequence[str], threads: int) -> dict[str, float]:
+    """The MiB that each engine's process holds for a network of next to nothing."""
+    figures, _ = measure({e: ENGINES[e] for e in engines}, SMALLEST, threads, rounds=1, seconds=0.05)
+    return {engine: each.peak for engine, each in figures.items()}
 
 
 def chosen(engines: Sequence[str], model: Model) -> dict[str, str]:
@@ -102,7 +113,8 @@ def tax(name: str, makers: Mapping[str, str], args: argparse.Namespace) -> dict[
 def plain(figures: Mapping[str, Figures]) -> dict[str, Any]:
     """Figures for a file."""
     return {
-        engine: {"median_us": f.median, "fastest_us": f.fastest, "losses": f.losses} for engine, f in figures.items()
+        engine: {"median_us": f.median, "fastest_us": f.fastest, "peak_mib": f.peak, "losses": f.losses}
+        for engine, f in figures.items()
     }
 
 
@@ -123,13 +135,13 @@ def show_speed(
     """Print the table of one model."""
     model = NETWORKS[name]
     title = f"{name}, {model.what}, Adam"
-    table = Table("engine", "step [us]", "fastest [us]", "over dgrr", title=title)
+    table = Table("engine", "step [us]", "fastest [us]", "over dgrr", "memory [MiB]", title=title)
     ours = figures["dgrr"].median if "dgrr" in figures else None
     for engine, f in figures.items():
         over = f"{f.median / ours:.2f}" if ours else ""
-        table.add_row(engine, f"{f.median:.1f}", f"{f.fastest:.1f}", over)
+        table.add_row(engine, f"{f.median:.1f}", f"{f.fastest:.1f}", over, f"{f.peak:.0f}")
     for engine, reason in absent.items():
-        table.add_row(engine, "absent", "", reason)
+        table.add_row(engine, "absent", "", "", reason)
     if reached:
         verdict = "met" if reached["median"] >= model.goal else "not met"
         table.caption = "best peer over dgrr: {median:.2f} by median, {fastest:.2f} by fastest; ".format(**reached)
@@ -142,9 +154,15 @@ def show_rows(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     keys = list(dict.fromkeys(key for row in rows for key in row))
     table = Table(*keys, title=title)
     for row in rows:
-        values = (row.get(key, "") for key in keys)
-        table.add_row(*(f"{value:.4g}" if isinstance(value, float) else str(value) for value in values))
+        table.add_row(*(written(row.get(key, "")) for key in keys))
     console.print(table)
+
+
+def written(value: Any) -> str:
+    """A figure as tables show it."""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return str(value)
 
 
 def machine(threads: int) -> dict[str, Any]:
@@ -181,14 +199,10 @@ def main() -> None:
     if args.grads:
         results["grads"] = gradients(args)
         show_rows("microseconds in the median round", results["grads"])
-    if args.profile:
-        results["profile"] = {name: alone.profile(name, args.threads) for name in args.models}
-        for name, rows in results["profile"].items():
-            show_rows(f"{name}, kernel by kernel", rows)
     if args.chains:
         results["chains"] = alone.chains()
         show_rows("a chain of n nodes, each in a fresh process", results["chains"])
-    if not (args.first_step or args.grads or args.profile or args.chains):
+    if not (args.first_step or args.grads or args.chains):
         results["steps"] = speed(args)
     if args.json is not None:
         args.json.write_text(json.dumps(results, indent=2) + "\n")

@@ -94,7 +94,7 @@ def test_the_gradients_of_every_value_are_measured(load: Load) -> None:
 
 
 def test_a_profile_is_of_the_captured_step(load: Load) -> None:
-    called = {row["kernel"]: row["calls"] for row in load("alone").profile(SMALL[0], 1)}
+    called = Counter(call.kernel for call in load("alone").profile(SMALL[0], 1))
     model = load("engines.models").MODELS[SMALL[0]]
     lowered = load("engines.dgrr_engine").captured(model, model.params()).lowered
     assert called == Counter(op.kernel.name for op in lowered.ops)
@@ -133,3 +133,34 @@ def test_chains_are_measured(load: Load, task: str) -> None:
     figures = load("alone").chain(task, "relu", 50)
     assert figures["us a node"] > 0
     assert figures["MiB"] >= 0
+
+
+def test_a_limit_is_the_slower_of_arithmetic_and_bytes(load: Load) -> None:
+    ceiling = load("engines.ceiling").Ceiling(flops=1e9, sizes=[1 << 10, 1 << 12], bandwidths=[4e9, 2e9])
+    assert ceiling.least(flops=3000, nbytes=1 << 10) == 3e-6
+    assert ceiling.least(flops=0, nbytes=1 << 11) == pytest.approx((1 << 11) / 3e9)
+    assert ceiling.least(flops=0, nbytes=1 << 20) == (1 << 20) / 2e9
+
+
+def test_what_the_machine_is_measured_by_computes(load: Load) -> None:
+    ceiling = load("engines.ceiling")
+    multiply_add, addition = ceiling.multiply_add(), ceiling.addition(1 << 12)
+    multiply_add(3)
+    assert multiply_add.args[0].tolist() == [0.9375] * ceiling.lanes()  # 0.5 times 0.5 and 0.5 more, three times
+    addition(2)
+    assert addition.args[0].tolist() == [2.0] * ((1 << 12) // 12)
+
+
+def test_a_step_is_held_against_its_limit(load: Load) -> None:
+    limits, wanted = load("limits"), Namespace(engines=["dgrr"], rounds=1, seconds=0.01, kernels=False)
+    ceiling = load("engines.ceiling").Ceiling(flops=1e30, sizes=[1, 1 << 20], bandwidths=[1e9, 1e9])
+    found = limits.row(SMALL[0], 1, wanted, ceiling, {"dgrr": 0.0})
+    touched = sum(call.nbytes for call in load("alone").profile(SMALL[0], 1))
+    assert found["limit us"] == pytest.approx(touched / 1e3)
+    assert found["of it"] == found["limit us"] / found["dgrr us"]
+    assert [limits.goal(length) for length in (10.0, 60.0, 2000.0)] == ["", 0.65, 0.80]
+
+
+def test_the_memory_of_a_step_is_measured(results: dict[str, Any]) -> None:
+    held = [results["steps"][name]["engines"]["dgrr"]["peak_mib"] for name in SMALL]
+    assert all(abs(mib) < 30 for mib in held)  # both are small networks

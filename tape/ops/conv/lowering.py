@@ -3,7 +3,7 @@
 from math import prod
 
 from ...numerics.sizes import Sizes
-from ...record.lowering import FUSED, Slot, StridedStep, call, permuted, reshaped, view
+from ...record.lowering import Slot, StridedStep, call, permuted, reshaped, view
 from ...values.spec import Spec
 from .kernels.forward import convolve, interleave, pack_weights
 from .kernels.plan import ConvPlan, PlanAxis, adjoint, forward
@@ -36,8 +36,8 @@ def lower_weight(x: Slot, g: Slot, window: Window) -> Slot:
     channels, outputs = source.shape[1] // groups, cotangents.shape[1] // groups
     plan = ConvPlan(source.shape[0], groups, channels, outputs, axes, x.dtype.itemsize)
     out = Spec((groups, plan.depth, outputs), x.dtype)
-    layout, work = Workspace(words(plan), plan.gradient_bytes), plan.flops // FUSED
-    y = Slot(out, StridedStep(convolve_weights, (source, cotangents), out, layout, work, strided=()))
+    layout = Workspace(words(plan), plan.gradient_bytes, plan.flops)
+    y = Slot(out, StridedStep(convolve_weights, (source, cotangents), out, layout, strided=()))
     y, shape = permuted(y, (0, 2, 1)), (groups * outputs, channels, *window.kernel)
     return reshaped(y, shape) if groups > 1 else view("reshape", y, shape, lambda a: a.reshape(shape))
 
@@ -68,5 +68,5 @@ def _convolved(
     packed = call(pack_weights, [weight], (groups * plan.padded * plan.depth,), *weight_words(plan))
     inputs = (source, packed) if bias is None else (source, packed, bias)
     out = Spec((source.shape[0], groups * outputs, *plan.classes, *(axis.results for axis in axes)), x.dtype)
-    layout = Workspace(words(plan), plan.image_bytes)
-    return Slot(out, StridedStep(convolve, inputs, out, layout, plan.flops // FUSED, strided=())), plan
+    layout = Workspace(words(plan), plan.image_bytes, plan.flops)
+    return Slot(out, StridedStep(convolve, inputs, out, layout, strided=())), plan

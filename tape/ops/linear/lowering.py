@@ -2,7 +2,7 @@
 
 from math import prod
 
-from ...record.lowering import FUSED, Slot, StridedStep, reshaped
+from ...record.lowering import Slot, StridedStep, reshaped
 from ...values.spec import Spec
 from .kernels.gemm import gemm as gemm_kernel
 from .kernels.product import Product
@@ -20,7 +20,7 @@ def gemm(a: Slot, b: Slot, bias: Slot | None = None) -> Slot:
     group = a.shape[1] if a.spec.rank == 4 else 1
     inputs = (a, b) if bias is None else (a, b, bias)
     product = Product(leading, m, n, k, a.dtype.itemsize, bias=bias is not None, group=group)
-    return Slot(out, StridedStep(gemm_kernel, inputs, out, product, product.flops // FUSED, strided=(0, 1)))
+    return Slot(out, StridedStep(gemm_kernel, inputs, out, product, strided=(0, 1)))
 
 
 def _collapsed(x: Slot, rank: int) -> Slot:

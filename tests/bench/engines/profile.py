@@ -1,7 +1,8 @@
-"""Where dgrr's step spends its time: ``python -m engines.profile MODEL THREADS`` prints a row a kernel as JSON."""
+"""Where dgrr's step spends its time: ``python -m engines.profile MODEL THREADS`` prints its kernel calls as JSON."""
 
 import json
 import sys
+from dataclasses import asdict
 
 from dgrr.tape import set_threads
 
@@ -14,7 +15,8 @@ def main() -> None:
     model, threads = NETWORKS[sys.argv[1]], int(sys.argv[2])
     keep_to(threads)
     set_threads(threads)
-    print(json.dumps(captured(model, model.params()).profile(model.batches()[0]).table().rows))
+    profile = captured(model, model.params()).profile(model.batches()[0])
+    print(json.dumps([asdict(call) for call in profile.calls]))
 
 
 if __name__ == "__main__":

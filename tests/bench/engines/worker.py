@@ -2,14 +2,18 @@
 
 It imports the engine, makes the step, runs the first `CHECKED` steps and writes what that took and the losses as
 a line of JSON. Then each line it reads is a number of seconds, for which it runs steps; it answers with the
-median time of a step in microseconds. Between two lines it is blocked on the pipe.
+median time of a step in microseconds and the most memory that the process has held since the first steps, in MiB, 0
+where Linux is not there to tell. Between two lines it is blocked on the pipe.
 """
 
+import ctypes
+import gc
 import json
 import os
 import sys
 from importlib import import_module
 from itertools import cycle, pairwise
+from pathlib import Path
 from statistics import median
 from time import perf_counter, perf_counter_ns
 from typing import Any
@@ -58,16 +62,34 @@ def keep_to(threads: int) -> None:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
 
+def forget_peak() -> None:
+    """Give back what making the step has left, and let the peak of memory begin at what the process holds now."""
+    gc.collect()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).malloc_trim(0)
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak() -> float:
+    """MiB."""
+    if sys.platform != "linux":
+        return 0.0
+    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
+
+
 def main() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what an engine prints is no answer
     engine, model, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
     keep_to(threads)
     step, batches, report = started(engine, model, threads)
+    forget_peak()
     print(json.dumps(report), file=answers, flush=True)
     for line in sys.stdin:
         run_for(WARM_UP * float(line), step, batches)
-        print(median(run_for(float(line), step, batches)) / 1e3, file=answers, flush=True)
+        microseconds = median(run_for(float(line), step, batches)) / 1e3
+        print(json.dumps([microseconds, peak()]), file=answers, flush=True)
 
 
 if __name__ == "__main__":

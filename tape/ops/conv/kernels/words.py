@@ -114,10 +114,11 @@ def _middle_rows(plan: ConvPlan) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """What a kernel of a plan needs besides addresses: its words, and memory for each part."""
+    """What a kernel of a plan needs besides addresses: its words, and memory for each part; and its operations."""
 
     fixed: Words
     part_bytes: int
+    flops: int
 
     def words(self, strides: tuple[Sizes, ...]) -> Words:
         """The words: no operand is read by its strides."""

@@ -93,7 +93,7 @@ def kernel_call(
 ) -> Array:
     """What a kernel writes, checked to write its output and its scratch memory alone."""
     memory, out = guarded(shape, inputs[0].dtype)
-    nbytes = Workspace(numbers, part_bytes).scratch((), parts) if part_bytes else 0
+    nbytes = Workspace(numbers, part_bytes, flops=0).scratch((), parts) if part_bytes else 0
     scratch, inside = guarded((nbytes,), np.dtype(np.uint8))
     assert run(kernel, numbers, [out, *inputs, *([inside] if nbytes else [])], parts) == 0
     for around in (memory, scratch):

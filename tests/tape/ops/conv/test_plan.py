@@ -94,8 +94,8 @@ def test_every_part_has_memory_and_the_first_begins_at_a_cache_line() -> None:
     made: Any = words(plan)
     for nbytes in (plan.image_bytes, plan.gradient_bytes):
         assert nbytes % simd.CACHE_LINE == 0
-        assert Workspace(made, nbytes).scratch((), 3) == 3 * nbytes + simd.CACHE_LINE
-    assert Workspace(made, 1).words(()) is made
+        assert Workspace(made, nbytes, plan.flops).scratch((), 3) == 3 * nbytes + simd.CACHE_LINE
+    assert Workspace(made, 1, plan.flops).words(()) is made
 
 
 @pytest.mark.parametrize("results", [1, 16, 17, 33])

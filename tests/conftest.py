@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -36,6 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Say how much is run."""
     parser.addoption("--all-cpus", action="store_true", help="foreign CPUs compute all golden digests (slow)")
     parser.addoption("--long", action="store_true", help="run the longest tests too, as where files or marks are named")
+    parser.addoption("--share", metavar="K/N", default="0/1", help="of these, the K-th of N shares: 0/4 to 3/4 are all")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -61,10 +63,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Batches:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the long ones, and put those that compile first."""
-    if not config.option.long:
-        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
+    left_out = [item for item in items if item.get_closest_marker("long") and not _in_share(item, config)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(map(id, left_out))
+        items[:] = [item for item in items if id(item) not in gone]
     items.sort(key=lambda item: item.path != TESTS / COMPILES)
+
+
+def _in_share(item: pytest.Item, config: pytest.Config) -> bool:
+    """Whether a long test is to run: its name alone decides its share, in every process and on every machine."""
+    k, n = map(int, config.option.share.split("/"))
+    return config.option.long and crc32(item.nodeid.encode()) % n == k
 
 
 @pytest.fixture(scope="session", autouse=True)

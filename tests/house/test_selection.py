@@ -22,15 +22,29 @@ class Item(SimpleNamespace):
 def test_what_is_left_out_where_nothing_is_chosen(long: bool, left: list[str]) -> None:
     told = list[str]()
     hook = SimpleNamespace(pytest_deselected=lambda items: told.extend(item.name for item in items))
-    config: Any = SimpleNamespace(option=SimpleNamespace(long=long), hook=hook)
+    config: Any = SimpleNamespace(option=SimpleNamespace(long=long, share="0/1"), hook=hook)
     items: Any = [
-        Item(name="plain", marks=["quick"], path=TESTS / "test_a.py"),
-        Item(name="long", marks=["long"], path=TESTS / "test_a.py"),
-        Item(name="compiles", marks=[], path=TESTS / COMPILES),
+        Item(name="plain", nodeid="plain", marks=["quick"], path=TESTS / "test_a.py"),
+        Item(name="long", nodeid="long", marks=["long"], path=TESTS / "test_a.py"),
+        Item(name="compiles", nodeid="compiles", marks=[], path=TESTS / COMPILES),
     ]
     pytest_collection_modifyitems(config, items)
     assert [item.name for item in items] == left
     assert told == ([] if long else ["long"])
+
+
+def test_the_shares_are_all_of_the_long_ones() -> None:
+    hook = SimpleNamespace(pytest_deselected=lambda items: None)
+    found = list[str]()
+    for k in range(4):
+        config: Any = SimpleNamespace(option=SimpleNamespace(long=True, share=f"{k}/4"), hook=hook)
+        items: Any = [Item(nodeid=str(i), marks=["long"], path=TESTS / "test_a.py") for i in range(100)]
+        items.append(Item(nodeid="plain", marks=[], path=TESTS / "test_a.py"))
+        pytest_collection_modifyitems(config, items)
+        assert items.pop().nodeid == "plain"
+        assert 10 < len(items) < 40
+        found += [item.nodeid for item in items]
+    assert sorted(found, key=int) == [str(i) for i in range(100)]
 
 
 def test_a_file_without_quick_tests_is_not_read_for_them(

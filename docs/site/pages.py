@@ -41,6 +41,7 @@ NAVIGATION = {
         "transforms",
         "types",
         "captured_steps",
+        "performance",
         "gpu",
         "ranks",
         "traces",

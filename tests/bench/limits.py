@@ -13,6 +13,7 @@ MKL_ENABLE_INSTRUCTIONS=AVX2 XLA_FLAGS=--xla_cpu_max_isa=AVX2``, before the comm
 import argparse
 import json
 from collections import defaultdict
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ def main() -> None:
         empty = steps.held_for_nothing(args.engines, threads)
         rows = [row(name, threads, args, ceiling, empty) for name in args.models]
         show(threads, ceiling, rows)
-        results[f"threads: {threads}"] = rows
+        results[f"threads: {threads}"] = {"ceiling": asdict(ceiling), "steps": rows}
     if args.json is not None:
         args.json.write_text(json.dumps(results, indent=2) + "\n")
 

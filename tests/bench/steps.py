@@ -45,7 +45,7 @@ GRADIENTS = {
 """What gradients are taken: in PyTorch every value's by ``retain_grad()``."""
 SMALLEST = "8-8-8"
 PACKAGES = ("dgrr", "numpy", "numba", "llvmlite", "torch", "jax", "jaxlib")
-console = Console(width=None if sys.stdout.isatty() else 150)
+console = Console(width=None if sys.stdout.isatty() else 170)
 
 
 def arguments() -> argparse.Namespace:

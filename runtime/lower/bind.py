@@ -106,6 +106,7 @@ class Bound:
     """Those of every op."""
     kept: list[Any] = field(default_factory=list[Any])
     """What the table points to."""
+    _run_fed: Callable[[int, int, int, int, int, int, tuple[Any, ...]], int] | None = field(default=None, init=False)
 
     def value(self, id: int) -> Array:
         """The array of a value; what is in it, while the value is alive."""
@@ -219,7 +220,6 @@ class Bound:
     def __post_init__(self) -> None:
         self.rows_address, self.count = int(self.rows.ctypes.data), len(self.rows)
         self.fault_address = int(self.fault.ctypes.data)
-        self._run_fed: Callable[[int, int, int, int, int, int, tuple[Any, ...]], int] | None = None
 
 
 def bind(plan: BindingPlan, outside: Mapping[int, Array]) -> Bound:

@@ -51,7 +51,7 @@ class InputBuffers:
         """The address of what `machine.run_fed` needs to know of the inputs."""
         places = [where for where, _, _ in signature]
         self._single = places == ["batch"]
-        self._flat = bool(places) and places == [f"batch[{i}]" for i in range(len(places))]
+        self._flat = len(places) if places and places == [f"batch[{i}]" for i in range(len(places))] else -1
         kind = example.__class__
         self._names: list[Any] = list(example) if kind is dict else []
         n = len(self.inputs)
@@ -70,8 +70,10 @@ class InputBuffers:
     def flat(self, batch: Any) -> tuple[Any, ...] | None:
         """What a batch of one array, or a tuple, list or dict of as many as here, holds; None for any other."""
         kind = batch.__class__
+        if kind is tuple and self._flat == len(batch):
+            return batch  # type: ignore[no-any-return]
         if kind is tuple or kind is list:
-            found = tuple(batch) if self._flat else ()
+            found = tuple(batch) if self._flat > 0 else ()
         elif kind is dict:
             found = tuple(batch.values()) if self._named and list(batch) == self._names else ()
         else:

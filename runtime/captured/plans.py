@@ -68,6 +68,8 @@ class Plans(InputBuffers):
         self.looks = PurityLooks(reads, arrays, self._look)
         self._arenas = 0
         self._chosen: dict[Choose, tuple[Sequence[Choice], Executable]] = {}
+        self.ready: dict[Kind | Choose, Executable] = {}
+        """What `executable` has given."""
 
     @property
     def nbytes(self) -> int:
@@ -121,9 +123,9 @@ class Plans(InputBuffers):
 
     def executable(self, kind: Kind | Choose) -> "Executable":
         """One of the plans, or that of some values, compiled at its first use."""
-        if isinstance(kind, str):
-            return getattr(self, kind)  # type: ignore[no-any-return]
-        return self._choice(kind)[1]
+        if kind not in self.ready:
+            self.ready[kind] = getattr(self, kind) if isinstance(kind, str) else self._choice(kind)[1]
+        return self.ready[kind]
 
     @cached_property
     def step(self) -> "Executable":

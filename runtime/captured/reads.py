@@ -109,6 +109,8 @@ class _Walk:
         self.held: list[tuple[Get, Any, Any, str]] = []
         self.arrays: dict[str, Array] = {}
         self._seen = set[Any]()
+        self._places = set[tuple[Get, int]]()
+        """What is held already: code that several functions share names the same globals."""
 
     def follow(self, value: Any, names: frozenset[str], label: str, depth: int) -> None:
         """Hold what code that has these names can read of a value."""
@@ -138,7 +140,9 @@ class _Walk:
         except (AttributeError, LookupError, ValueError):
             return
         if len(self.held) < MOST:
-            self.held.append((get, key, now, label))
+            if (place := (get, id(key))) not in self._places:
+                self._places.add(place)
+                self.held.append((get, key, now, label))
             self.follow(now, names, label, depth - 1)
 
     def _function(self, function: FunctionType, label: str, depth: int) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -34,8 +35,9 @@ OnShapeChange = Literal["recapture", "error"]
 
 Device = Literal["cpu", "cuda"]
 
-LAUNCH = 16
-"""Replays between two looks at whether Ctrl-C came."""
+LAUNCH, LONG = 16, 1e-3
+"""Replays of the first launch; and the seconds up to which the next launch has twice as many: between two launches
+Python sees whether Ctrl-C came."""
 
 
 class ReplayedStep(TrainingStep):
@@ -119,9 +121,14 @@ class ReplayedStep(TrainingStep):
 
         Raises DomainError if no batch has been bound yet, NonFiniteError as a single step does.
         """
-        counts = [min(LAUNCH, n - first) for first in range(0, n, LAUNCH)]
-        losses = [self._losses(self._standing(self.bound_plans("replay"), count), NOWHERE, count) for count in counts]
-        return np.concatenate(losses) if losses else np.empty(0, self.bound_plans("replay").step.loss.dtype)
+        losses = [np.empty(0, self.bound_plans("replay").step.loss.dtype)]
+        left, launch = n, LAUNCH
+        while left > 0:
+            began, count = perf_counter(), min(launch, left)
+            losses.append(self._losses(self._standing(self.bound_plans("replay"), count), NOWHERE, count))
+            left -= count
+            launch *= 2 if perf_counter() - began < LONG else 1
+        return np.concatenate(losses)
 
     def steps(self, batches: Iterable[Any]) -> npt.NDArray[np.floating[Any]]:
         """Train on several batches of one signature in one launch, all of them bound at once; the losses.
@@ -232,7 +239,7 @@ class ReplayedStep(TrainingStep):
         plans = self._plans
         flat = None if plans is None else plans.flat(batch)
         if plans is not None and flat is not None and plans.looks.count():
-            executable = plans.executable(kind)
+            executable = plans.ready.get(kind) or plans.executable(kind)
             try:
                 if executable.bound.run_fed(plans.feeds, flat):
                     return executable

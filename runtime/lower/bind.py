@@ -1,7 +1,7 @@
 """Binding: a plan over real memory becomes the table that the machine runs."""
 
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import median
@@ -106,6 +106,7 @@ class Bound:
     """Those of every op."""
     kept: list[Any] = field(default_factory=list[Any])
     """What the table points to."""
+    _run_fed: Callable[[int, int, int, int, int, int, tuple[Any, ...]], int] | None = field(default=None, init=False)
 
     def value(self, id: int) -> Array:
         """The array of a value; what is in it, while the value is alive."""
@@ -128,17 +129,20 @@ class Bound:
 
     def run_fed(self, feeds: int, batch: tuple[Any, ...]) -> bool:
         """Copy a batch into its buffers and run; False, and nothing done, if it does not fit. Raises Fault."""
-        run = machine.run_fed(len(batch))
+        if self._run_fed is None:
+            self._run_fed = machine.run_fed(len(batch))  # a batch has as many arrays as the plan has inputs
         if self.shared:
             with THREADS.lent() as control:
-                failed = run(self.rows_address, self.count, control, self.fault_address, feeds, ARRAYS, batch)
+                failed = self._run_fed(self.rows_address, self.count, control, self.fault_address, feeds, ARRAYS, batch)
         else:
-            failed = run(self.rows_address, self.count, 0, self.fault_address, feeds, ARRAYS, batch)
+            failed = self._run_fed(self.rows_address, self.count, 0, self.fault_address, feeds, ARRAYS, batch)
+        if not failed:
+            return True
         if failed > 0 and self._interrupted():
             self.run()
         elif failed > 0:
             raise self.last_fault()
-        return failed >= 0
+        return failed > 0
 
     def run_many(self, sources: Array, kept: Kept, n: int) -> tuple[int, Fault | None]:
         """So many steps, on the batches of ``sources``; how many ran whole, and the fault that ended them.

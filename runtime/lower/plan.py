@@ -11,7 +11,7 @@ from ..step.memory import aligned
 from .arena import ArenaBlock, overlaps, place
 from .program import LoweredOp, Program, RepeatedCalls
 
-HAND_OVER = 4
+HAND_OVER = 16
 """How many times cheaper a hand-over to helping threads is within a step than in an eager call."""
 
 

@@ -18,8 +18,9 @@ import numpy as np
 
 from ....base.arrays import Array
 from ....tape.errors import DomainError
+from ....tape.numerics.basic.lines import share_lines
 from ....tape.numerics.engine.intrinsics import word
-from ....tape.numerics.engine.kernel import Kernel, share, vector
+from ....tape.numerics.engine.kernel import Kernel, vector
 from ....tape.numerics.simd.operations import Number
 from .known import CORRECTIONS, HYPER, NOTHING, STEP, kernel_again, known
 
@@ -48,7 +49,7 @@ BEHIND = 0
 
 
 def _no_buffer(table, ints, part, parts):
-    start, n = share(word(ints, 0), part, parts)
+    start, n = share_lines(word(ints, 0), part, parts)
     p, g = vector(table, 0, start, n), vector(table, 1, start, n)
     numbers = known(table, 2, FROM, BEHIND, COUNT)
     for i in range(n):
@@ -57,7 +58,7 @@ def _no_buffer(table, ints, part, parts):
 
 
 def _one_buffer(table, ints, part, parts):
-    start, n = share(word(ints, 0), part, parts)
+    start, n = share_lines(word(ints, 0), part, parts)
     p, a, g = vector(table, 0, start, n), vector(table, 1, start, n), vector(table, 2, start, n)
     numbers = known(table, 3, FROM, BEHIND, COUNT)
     for i in range(n):
@@ -66,7 +67,7 @@ def _one_buffer(table, ints, part, parts):
 
 
 def _two_buffers(table, ints, part, parts):
-    start, n = share(word(ints, 0), part, parts)
+    start, n = share_lines(word(ints, 0), part, parts)
     p, g = vector(table, 0, start, n), vector(table, 3, start, n)
     a, b = vector(table, 1, start, n), vector(table, 2, start, n)
     numbers = known(table, 4, FROM, BEHIND, COUNT)
@@ -76,7 +77,7 @@ def _two_buffers(table, ints, part, parts):
 
 
 def _three_buffers(table, ints, part, parts):
-    start, n = share(word(ints, 0), part, parts)
+    start, n = share_lines(word(ints, 0), part, parts)
     p, g, a = vector(table, 0, start, n), vector(table, 4, start, n), vector(table, 1, start, n)
     b, c = vector(table, 2, start, n), vector(table, 3, start, n)
     numbers = known(table, 5, FROM, BEHIND, COUNT)

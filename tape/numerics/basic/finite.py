@@ -5,10 +5,11 @@
 import numpy as np
 
 from ..engine.intrinsics import word
-from ..engine.kernel import kernel, share, vector
+from ..engine.kernel import kernel, vector
 from ..simd.lanes import any_negative, inlined
 from ..simd.operations import add, bitand, bitor, bits_of, constant, constants
 from ..simd.vectors import bundle, load_bundle
+from .lines import share_lines
 
 BLOCK = 4096
 """Elements looked at between two branches; a multiple of a bundle of either type."""
@@ -34,7 +35,7 @@ def _all_finite(x, first, stop):
 @kernel
 def finite(table, ints, part, parts):
     """Fills nothing: the status is 1 + the position of the first infinity or NaN; array: x; ints: n."""
-    start, n = share(word(ints, 0), part, parts)
+    start, n = share_lines(word(ints, 0), part, parts)
     x = vector(table, 0, start, n)
     step = bundle(x)
     for first in range(0, n, BLOCK):

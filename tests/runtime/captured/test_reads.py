@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, CaptureError, Dataset, Trainer, capture, capture_function
+from dgrr.runtime.captured.reads import Reads
 from dgrr.tape import AnyVar, Tape, nn, ops
 
 PARAMS = {"w": np.ones(3)}
@@ -442,3 +443,13 @@ def test_captured_evaluation_says_no_at_once() -> None:
     s.c = 2.0
     with pytest.raises(CaptureError, match="after a change of loss_fn.c, as|.c, as"):
         trainer.evaluate([BATCH])
+
+
+def test_what_several_functions_name_is_compared_once() -> None:
+    reads = Reads(lambda x: _calls_another(x) * _global_factor(x))
+    names = [label for _, label in zip(reads._held, reads._labels[0], strict=True)]
+    assert sorted(names) == ["_calls_another", "_global_factor", "factor"]
+    _set_factor(2.0)
+    assert reads.differ()
+    assert reads.changed() == ["factor"]
+    _set_factor(1.0)

@@ -53,6 +53,10 @@ from .tile import MIDDLE, NARROW, SHORT, TALL, TileCall, compute_tile, rows_of
 ROWS_TOGETHER = 4
 """Rows that shares do not split."""
 
+ROWS_OF_A_PART, SMALL_B = 24, 1 << 17
+"""Rows of a part, and bytes of b, for which a product is split by rows though it has more columns: what made a was
+split so, too, and its rows lie in the cache of the core that reads them. A large b each thread rather packs in part."""
+
 FEW_ROWS = 8
 """Rows for which copying b costs more than it saves."""
 
@@ -146,7 +150,9 @@ def gemm(table, ints, part, parts):
     """A `Product`; shares are ranges of rows or, of wide products, columns, counted through all matrices."""
     m, n = word(ints, M), word(ints, N)
     panel, block = panel_memory(), _own_block(table, ints, part)
-    by_rows, extent = m >= n, max(m, n)
+    small = word(ints, K) * n * itemsize(table) <= SMALL_B
+    by_rows = m >= n or (small and m >= ROWS_OF_A_PART * parts)
+    extent = m if by_rows else n
     unit = ROWS_TOGETHER if by_rows else vector_size() // itemsize(table)
     units = (extent + unit - 1) // unit
     start, count = share(word(ints, BATCH) * units, part, parts)

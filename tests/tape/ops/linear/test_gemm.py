@@ -15,7 +15,7 @@ from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.numerics.math.reference import sums as reference_sums
 from dgrr.tape.numerics.simd.operations import fma
 from dgrr.tape.ops.elementwise.kernels.basic import relu, where_positive
-from dgrr.tape.ops.linear.kernels.gemm import gemm
+from dgrr.tape.ops.linear.kernels.gemm import ROWS_OF_A_PART, SMALL_B, gemm
 from dgrr.tape.ops.linear.kernels.product import Product
 
 Array = npt.NDArray[Any]
@@ -231,6 +231,17 @@ def test_a_batch_of_two_axes_is_read_where_it_lies(run: Run, axes: tuple[int, ..
         assert run(gemm, product.words((a.strides, b.strides)), [out, a, b], parts) == 0
         assert same(out, whole), parts
         assert untouched(memory)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("parts", [2, 3])
+def test_wide_products_are_shared_by_rows_or_by_columns(run: Run, parts: int, dtype: np.dtype[Any]) -> None:
+    """By rows where each part has enough of them and b is small, else by columns."""
+    rng, least = np.random.default_rng(5), ROWS_OF_A_PART * parts
+    deep = SMALL_B // (130 * dtype.itemsize)
+    for m, k in ((least - 1, 5), (least, 5), (least + 2, deep), (least, deep + 1)):
+        a, b = numbers(rng, (2, m, k), dtype), numbers(rng, (2, k, 130), dtype)
+        assert same(multiply(run, a, b, parts), expected(a, b)), (m, k)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

@@ -62,8 +62,7 @@ def _write_alone(element, height):
             return [builder.add(distance, call.column), at(builder, cotangents, vector), *added]
 
         def row(carried):
-            distance, cotangents, *sums = carried
-            return [builder.add(distance, call.row), *simd.loop(builder, call.columns, carried, term)[1:]]
+            return [builder.add(carried[0], call.row), *simd.loop(builder, call.columns, carried, term)[1:]]
 
         zeros = [emit.constant(kind, 0.0)] * height
         chains = simd.when(builder, emit.present(builder, call.start), zeros, lambda _: cells(call.start))

@@ -71,7 +71,7 @@ def _add_run(table, ints, image, cotangents, rows, columns, start, adds, out):
 
 @njit(inline="always")
 def _add_strip(table, ints, image, panel, chains, totals, done, count):
-    """The terms of a strip of ``count`` results, behind ``done`` others. A run of them is whole rows, or part of one."""
+    """The terms of a strip of ``count`` results, behind ``done`` others; a run is whole rows or part of one."""
     length, total = word(ints, w.LAST), word(ints, w.SAMPLES) * word(ints, w.RESULTS)
     pitch, at = word(ints, w.ALONE_WIDTH) * word(ints, w.STEP), 0
     while at < count:

@@ -17,8 +17,8 @@ from math import prod
 from ....numerics.simd.codegen import CACHE_LINE
 from ....numerics.simd.pack import PANEL_VECTORS
 from ....numerics.sizes import Sizes
-from .alone_plan import FEWEST_GROUPS, NONE, Alone, alone
 from .axis import ONE, PlanAxis
+from .small_plan import FEWEST_GROUPS, MOST_OUTPUTS, NONE, SmallGroups, small_groups
 from .tile import ROW_VECTORS, SHORT_ROWS, TALL_ROWS, tiles
 
 IMAGE_BYTES = 1 << 18
@@ -138,19 +138,21 @@ class ConvPlan:
         return (self.strip * self.inner + CACHE_LINE // self.itemsize) * PANEL_VECTORS * CACHE_LINE
 
     @cached_property
-    def alone(self) -> Alone:
-        """How weight gradients are computed where each group has one channel and one output."""
-        single = self.channels == self.outputs == 1 and self.groups >= FEWEST_GROUPS and len(self.axes) <= 2
-        return alone(self.first, self.rest[-1], IMAGE_BYTES) if single else NONE
+    def small(self) -> SmallGroups:
+        """How weight gradients are computed where groups have few outputs."""
+        few = (
+            self.outputs <= MOST_OUTPUTS and self.groups >= FEWEST_GROUPS and len(self.axes) <= 2 and self.channels > 0
+        )
+        return small_groups(self.first, self.rest[-1], IMAGE_BYTES) if few else NONE
 
     @property
     def gradient_bytes(self) -> int:
         """Bytes in which a part computes weight gradients: an image, a panel, the chains of a group.
 
-        For channels that stand alone chains and totals of a vector of groups.
+        For small groups chains and totals of a vector of outputs.
         """
-        if self.alone.image:
-            return self.alone.image + self.alone.panel + 2 * self.taps * CACHE_LINE
+        if self.small.image:
+            return self.small.image + self.small.panel + 2 * self.depth * CACHE_LINE
         return self.image_bytes + self.panel_bytes + _lines(self.depth * self.outputs * self.itemsize)
 
 

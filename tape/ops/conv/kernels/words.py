@@ -15,8 +15,8 @@ from .plan import ConvPlan
     SAMPLES, GROUPS, CHANNELS, OUTPUTS, CLASSES, DEPTH, RESULTS, PADDED, BIAS,
     STRIPS, STRIP, ROWS, INNER, PHASES, LOWEST, SPAN, PLANE, IMAGE, PANEL, GRADIENT,
     STEP, SOURCE, SOURCE_PLANE, SOURCE_ROW, MIDDLE_TAPS, MIDDLE, LAST_TAPS, LAST, LAST_STEP, LAST_SOURCE,
-    PHASE_TABLE, MIDDLE_TABLE, LAST_TABLE, CLASS_TABLE, OFFSET_TABLE, ALONE_TABLE,
-    ALONE_IMAGE, ALONE_PANEL, ALONE_WIDTH, ALONE_STRIP, ALONE_TOP, ALONE_LEFT, ALONE_SPAN, TABLES,
+    PHASE_TABLE, MIDDLE_TABLE, LAST_TABLE, CLASS_TABLE, OFFSET_TABLE, SMALL_TABLE,
+    SMALL_IMAGE, SMALL_PANEL, SMALL_WIDTH, SMALL_STRIP, SMALL_TOP, SMALL_LEFT, SMALL_SPAN, TABLES,
 ) = range(44)  # fmt: skip
 
 # Positions of the words of `pack_weights`.
@@ -36,7 +36,7 @@ def words(plan: ConvPlan) -> Words:
     row = prod(axis.source for axis in plan.rest)
     offsets = [at * plan.itemsize for terms in _terms(plan) for at, _ in terms]
     tables = [list(plan.phases), _middle_rows(plan), [start for _, start in last.taps], _classes(plan), offsets]
-    tables.append(plan.alone.taps(first, last))
+    tables.append(plan.small.taps(first, last))
     starts = [TABLES + sum(map(len, tables[:i])) for i in range(len(tables))]
     return Words(
         plan.samples, plan.groups, plan.channels, plan.outputs, prod(plan.classes), plan.depth, plan.results,
@@ -45,7 +45,7 @@ def words(plan: ConvPlan) -> Words:
         plan.plane, plan.image_bytes, plan.panel_bytes, plan.gradient_bytes,
         first.step, first.source, first.source * row, row, prod(len(axis.taps) for axis in middle),
         prod(axis.results for axis in middle), len(last.taps), last.results, last.step, last.source,
-        *starts, *plan.alone, *(number for table in tables for number in table),
+        *starts, *plan.small, *(number for table in tables for number in table),
     )  # fmt: skip
 
 

@@ -157,8 +157,8 @@ def random_case(rng: np.random.Generator) -> Case:
         stride, dilation = (tuple(rng.choice([1, 1, 1, 2, 3], rank).tolist()) for _ in range(2))
         low, groups = tuple(rng.integers(0, 4, rank).tolist()), int(rng.choice([1, 1, 2, 3]))
         samples, channels, outputs = (int(rng.integers(1, most)) for most in (4, 7, 20))
-        if rng.random() < 0.25:  # channels that stand alone
-            channels, outputs, groups = 1, 1, int(rng.integers(2, 20))
+        if rng.random() < 0.25:  # small groups
+            channels, outputs, groups = (int(rng.integers(*ends)) for ends in ((1, 3), (1, 4), (2, 12)))
         given = {"stride": stride, "low": low, "dilation": dilation, "groups": groups}
         case = Case.of(samples, channels, outputs, size, kernel, **given)
         terms = samples * prod(case.out) * channels * prod(kernel) * outputs * groups
@@ -197,6 +197,8 @@ BLOCKS = {
     "channels alone, rows of one": Case.of(2, 1, 1, (300, 1), (2, 1), groups=2, stride=(2, 1)),
     "channels alone, a large kernel": Case.of(1, 1, 1, (6, 7), (5, 5), groups=2, low=4),
     "channels alone of three axes": Case.of(1, 1, 1, (3, 4, 5), (2, 2, 2), groups=3, low=1),
+    "small groups, vectors that begin within one": Case.of(2, 2, 3, (9, 5), (3, 3), groups=7, stride=2, low=1),
+    "small groups of no channel": Case.of(1, 0, 2, (4,), (2,), groups=3),
     "channels alone, no sample": Case.of(0, 1, 1, (4,), (2,), groups=3),
     "no channel": Case.of(2, 0, 3, (4,), (2,)),
     "no output": Case.of(2, 3, 0, (4,), (2,)),

@@ -1,4 +1,4 @@
-"""The micro-kernel of weight gradients whose lanes are groups: the sums of a few taps stay in registers."""
+"""The micro-kernel of weight gradients of small groups: the sums of a few taps stay in registers."""
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
@@ -18,7 +18,7 @@ MANY_TAPS, FEW_TAPS = 9, 4
 """Sums of a tile: of a kernel of 3x3, which fit 16 registers, too, and of what is left of others."""
 
 
-class AloneTile(NamedTuple):
+class TapsTile(NamedTuple):
     """The int64 arguments of a tile of taps for rows of results that lie in one block.
 
     Addresses of what the first result meets in the image, of the table that says how many vectors behind that a tap
@@ -40,12 +40,12 @@ class AloneTile(NamedTuple):
     taps: Value
 
 
-def _write_alone(element, height):
-    """The code that adds the terms of `AloneTile` to the sums of ``height`` taps; beyond the last one, to its again."""
+def _write_taps(element, height):
+    """The code that adds the terms of `TapsTile` to the sums of ``height`` taps; beyond the last one, to its again."""
     kind = simd.vector_type(element)
 
     def write(builder, *arguments):
-        call, vector = AloneTile(*arguments), I64(vector_bytes())
+        call, vector = TapsTile(*arguments), I64(vector_bytes())
         own = [_least(builder, I64(t), builder.sub(call.taps, I64(1))) for t in range(height)]
         apart = [builder.load(at(builder, call.offsets, builder.mul(t, I64(WORD))), typ=I64) for t in own]
         images = [at(builder, call.image, builder.mul(a, vector)) for a in apart]
@@ -83,15 +83,15 @@ def _least(builder, a, b):
 
 
 @intrinsic(prefer_literal=True)
-def compute_alone(context, table, taps, call):
-    """Compute one tile of so many taps (a constant) of the table's type; ``call`` is an `AloneTile`."""
+def compute_taps(context, table, taps, call):
+    """Compute one tile of so many taps (a constant) of the table's type; ``call`` is an `TapsTile`."""
     if not isinstance(taps, types.IntegerLiteral):
         return None
 
     def generate(context, builder, signature, args):
         element, height = context.get_data_type(signature.args[0].dtype), signature.args[1].literal_value
-        count, name = len(AloneTile._fields), f"dgrr.alone.{emit.name_of(element)}.{height}"
-        function = simd.internal(builder.module, name, count, _write_alone(element, height))
+        count, name = len(TapsTile._fields), f"dgrr.taps.{emit.name_of(element)}.{height}"
+        function = simd.internal(builder.module, name, count, _write_taps(element, height))
         builder.call(function, [builder.extract_value(args[2], i) for i in range(count)])
         return context.get_dummy_value()
 

@@ -1,4 +1,4 @@
-"""Sizes of the memory in which weight gradients of channels that stand alone are computed, decided from shapes."""
+"""Sizes of the memory in which weight gradients of small groups are computed, decided from shapes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,18 +6,18 @@ from typing import NamedTuple
 from ....numerics.simd.codegen import CACHE_LINE
 from .axis import PlanAxis
 
-FEWEST_GROUPS = 2
-"""Groups for which lanes that are groups pay."""
+FEWEST_GROUPS, MOST_OUTPUTS = 2, 4
+"""Groups, and outputs of each, for which lanes that are outputs of several groups pay."""
 
 MOST_LANES = CACHE_LINE // 4
 """Lanes of the widest vector, and so the vectors that a square of them writes behind its end at most."""
 
 
-class Alone(NamedTuple):
+class SmallGroups(NamedTuple):
     """Bytes of an image and of a panel of cotangents; the image's row in vectors; rows of results of a strip.
 
     Then the first row and column that a tap meets for the first result, and how many rows the taps of one result span.
-    ``image`` is 0 where channels do not stand alone.
+    ``image`` is 0 where groups are not small.
     """
 
     image: int
@@ -34,10 +34,10 @@ class Alone(NamedTuple):
         return [(r - self.top) * self.width + c - self.left for r in rows for c in columns] if self.image else []
 
 
-NONE = Alone(0, 0, 0, 0, 0, 0, 0)
+NONE = SmallGroups(0, 0, 0, 0, 0, 0, 0)
 
 
-def alone(first: PlanAxis, last: PlanAxis, most: int) -> Alone:
+def small_groups(first: PlanAxis, last: PlanAxis, most: int) -> SmallGroups:
     """Of two axes, for images of at most so many bytes, if one row does not take more."""
     rows, columns = _starts(first), _starts(last)
     width, span = (max(last.results, 1) - 1) * last.step + columns[-1] - columns[0] + 1, rows[-1] - rows[0] + 1
@@ -46,7 +46,7 @@ def alone(first: PlanAxis, last: PlanAxis, most: int) -> Alone:
     strip = -(-results // -(-results // fitting))
     height = (strip - 1) * first.step + span
     image, panel = height * width, strip * max(last.results, 1)
-    return Alone(_bytes(image), _bytes(panel), width, strip, rows[0], columns[0], span)
+    return SmallGroups(_bytes(image), _bytes(panel), width, strip, rows[0], columns[0], span)
 
 
 def _starts(axis: PlanAxis) -> Sequence[int]:

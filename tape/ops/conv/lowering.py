@@ -37,7 +37,7 @@ def lower_weight(x: Slot, g: Slot, window: Window) -> Slot:
     channels, outputs = source.shape[1] // groups, cotangents.shape[1] // groups
     plan = ConvPlan(source.shape[0], groups, channels, outputs, axes, x.dtype.itemsize)
     out = Spec((groups, plan.depth, outputs), x.dtype)
-    layout, work = Workspace(words(plan), plan.gradient_bytes), plan.flops // FUSED
+    layout, work = Workspace(words(plan), plan.gradient_bytes, plan.flops), plan.flops // FUSED
     y = Slot(out, StridedStep(convolve_weights, (source, cotangents), out, layout, work, strided=()))
     y, shape = permuted(y, (0, 2, 1)), (groups * outputs, channels, *window.kernel)
     return reshaped(y, shape) if groups > 1 else view("reshape", y, shape, lambda a: a.reshape(shape))
@@ -69,5 +69,5 @@ def _convolved(
     packed = call(pack_weights, [weight], (groups * plan.padded * plan.depth,), *weight_words(plan))
     inputs = (source, packed) if bias is None else (source, packed, bias)
     out = Spec((source.shape[0], groups * outputs, *plan.classes, *(axis.results for axis in axes)), x.dtype)
-    layout = Workspace(words(plan), plan.image_bytes)
+    layout = Workspace(words(plan), plan.image_bytes, plan.flops)
     return Slot(out, StridedStep(convolve, inputs, out, layout, plan.flops // FUSED, strided=())), plan

@@ -125,10 +125,11 @@ def _middle_rows(plan: ConvPlan) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """What a kernel of a plan needs besides addresses: its words, and memory for each part."""
+    """What a kernel of a plan needs besides addresses: its words, and memory for each part; its arithmetic."""
 
     fixed: Words
     part_bytes: int
+    flops: int = 0
 
     def words(self, strides: tuple[Sizes, ...]) -> Words:
         """The words: no operand is read by its strides."""

@@ -42,8 +42,7 @@ def _fill_panel(table, source, pitch, panel, outputs, count):
 
 @njit(inline="always")
 def _fill_image(table, ints, image, sample, channel, output, outputs, strip):
-    """A strip of one channel of the groups of some outputs, row after row; what a square writes behind a row is
-    written over."""
+    """A strip of one channel of the groups of some outputs; what a square writes behind a row is written over."""
     rows, columns, width = word(ints, w.SOURCE), word(ints, w.LAST_SOURCE), word(ints, w.SMALL_WIDTH)
     left, size, step = word(ints, w.SMALL_LEFT), itemsize(table), word(ints, w.STEP)
     begin, most = strip * word(ints, w.SMALL_STRIP), word(ints, w.SMALL_STRIP)

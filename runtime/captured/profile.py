@@ -66,14 +66,10 @@ def profile(bound: BoundPlan) -> Profile:
     """Run a bound plan `REPEATS` times, each call timed by itself. What the calls change stays changed."""
     program = bound.plan.program
     calls = [
-        KernelCall(op.kernel.name, op.source, seconds, _nbytes(program, op), _flops(op), parts)
+        KernelCall(op.kernel.name, op.source, seconds, _nbytes(program, op), op.flops, parts)
         for op, seconds, parts in zip(program.ops, bound.seconds(REPEATS), bound.plan.parts, strict=True)
     ]
     return Profile(tuple(calls), *bound.limits())
-
-
-def _flops(op: LoweredOp) -> int:
-    return getattr(op.words, "flops", op.work)
 
 
 def _nbytes(program: Program, op: LoweredOp) -> int:

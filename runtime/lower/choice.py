@@ -34,8 +34,13 @@ class ChoicePlan(RepeatedCalls):
 
     @property
     def work(self) -> int:
-        """Arithmetic operations of the side that has more."""
+        """How long the side takes that takes longer."""
         return max(side.work for side in self.sides)
+
+    @property
+    def flops(self) -> int:
+        """Arithmetic operations of the side that has more."""
+        return max(side.flops for side in self.sides)
 
     @property
     def shared(self) -> bool:

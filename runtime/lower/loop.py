@@ -53,8 +53,17 @@ class LoopPlan(RepeatedCalls):
 
     @property
     def work(self) -> int:
-        """Arithmetic operations of all steps, or of one where no one knows how many there are."""
-        return (1 if self.open else len(self.places)) * sum(op.work for op in self.body.program.ops)
+        """How long all steps take, or one where no one knows how many there are."""
+        return self._steps * sum(op.work for op in self.body.program.ops)
+
+    @property
+    def flops(self) -> int:
+        """Arithmetic operations of the same."""
+        return self._steps * sum(op.flops for op in self.body.program.ops)
+
+    @property
+    def _steps(self) -> int:
+        return 1 if self.open else len(self.places)
 
     @property
     def open(self) -> bool:

@@ -11,6 +11,8 @@ from ...tape.numerics.engine.chain import Chain
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import Words
 from ...tape.numerics.sizes import Sizes
+from ...tape.ops.conv.kernels.words import Workspace
+from ...tape.ops.linear.kernels.product import Product
 from ...tape.record.lowering import StridedLayout
 from ...tape.values.tables import PlainTable, Tabled
 from ..ir.graph import IRGraph, Role
@@ -44,6 +46,11 @@ class RepeatedCalls(ABC):
     @property
     @abstractmethod
     def work(self) -> int:
+        """How long all calls take, in operations of elementwise kernels."""
+
+    @property
+    @abstractmethod
+    def flops(self) -> int:
         """Arithmetic operations of all calls."""
 
     @abstractmethod
@@ -84,6 +91,11 @@ class LoweredOp:
         """The same call of another kernel, if it is in the place of this one."""
         words = self.words.with_kernels(kernels) if isinstance(self.words, Chain | RepeatedCalls) else self.words
         return replace(self, kernel=kernels.get(self.kernel, self.kernel), words=words)
+
+    @property
+    def flops(self) -> int:
+        """Arithmetic operations; ``work`` counts those of products by the time that they take."""
+        return self.words.flops if isinstance(self.words, Product | Workspace | RepeatedCalls) else self.work
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

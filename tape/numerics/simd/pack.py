@@ -41,28 +41,52 @@ def _write_copy(element):
 
 def _write_transpose(element):
     """A square of vectors, of which only ``rows`` and ``columns`` are read; the others become 0."""
-    kind = vector_type(element)
-    zero, lanes = emit.constant(kind, 0.0), kind.count
+
+    def offsets(builder, lanes, source_row, rows):
+        exist = [builder.icmp_signed("<", I64(r), rows) for r in range(lanes)]
+        return [(e, builder.select(e, builder.mul(I64(r), source_row), I64(0))) for r, e in enumerate(exist)]
 
     def write(builder, source, source_row, target, target_row, rows, columns):
-        mask, vectors = emit.lanes_below(builder, columns, lanes), []
-        for r in range(lanes):
-            exists = builder.icmp_signed("<", I64(r), rows)
-            offset = builder.select(exists, builder.mul(I64(r), source_row), I64(0))
-            x = emit.masked_load(builder, at(builder, source, offset), emit.lanes_if(builder, exists, mask), zero)
-            vectors.append(x)
-        for r, vector in enumerate(transposed(builder, vectors)):
-            emit.store(builder, vector, at(builder, target, builder.mul(I64(r), target_row)))
+        lanes = vector_type(element).count
+        _transpose(builder, element, source, offsets(builder, lanes, source_row, rows), target, target_row, columns)
 
     return write
 
 
+def _write_repeated(element):
+    """A square whose rows are each read ``repeat`` times; the first one was ``begun`` times before."""
+
+    def write(builder, source, source_row, target, target_row, rows, columns, begun, repeat):
+        offset, places = I64(0), []
+        for r in range(vector_type(element).count):
+            exists = builder.icmp_signed("<", I64(r), rows)
+            places.append((exists, builder.select(exists, offset, I64(0))))
+            begun = builder.add(begun, I64(1))
+            over = builder.icmp_signed("==", begun, repeat)
+            offset = builder.select(over, builder.add(offset, source_row), offset)
+            begun = builder.select(over, I64(0), begun)
+        _transpose(builder, element, source, places, target, target_row, columns)
+
+    return write
+
+
+def _transpose(builder, element, source, places, target, target_row, columns):
+    """Write the square whose rows exist and lie as ``places`` say."""
+    kind = vector_type(element)
+    zero, mask, vectors = emit.constant(kind, 0.0), emit.lanes_below(builder, columns, kind.count), []
+    for exists, offset in places:
+        lanes = emit.lanes_if(builder, exists, mask)
+        vectors.append(emit.masked_load(builder, at(builder, source, offset), lanes, zero))
+    for r, vector in enumerate(transposed(builder, vectors)):
+        emit.store(builder, vector, at(builder, target, builder.mul(I64(r), target_row)))
+
+
 def _call_of(name, writer):
-    """The signature and code of an intrinsic that calls a private function of six int64 arguments."""
+    """The code of an intrinsic that calls a private function of its int64 arguments."""
 
     def generate(context, builder, signature, args):
         element = context.get_data_type(signature.args[0].dtype)
-        function = internal(builder.module, f"dgrr.{name}.{emit.name_of(element)}", 6, writer(element))
+        function = internal(builder.module, f"dgrr.{name}.{emit.name_of(element)}", len(args) - 1, writer(element))
         builder.call(function, args[1:])
         return context.get_dummy_value()
 
@@ -79,6 +103,12 @@ def copy_rows(context, table, source, source_row, target, target_row, rows, colu
 def transpose_square(context, table, source, source_row, target, target_row, rows, columns):
     """Write the columns of a square of as many elements each way as a vector holds, of which some exist, as rows."""
     return types.none(table, *[types.int64] * 6), _call_of("transpose", _write_transpose)
+
+
+@intrinsic
+def transpose_repeated(context, table, source, source_row, target, target_row, rows, columns, begun, repeat):
+    """`transpose_square` of rows that are each there ``repeat`` times, the first one ``begun`` times less."""
+    return types.none(table, *[types.int64] * 8), _call_of("transpose_repeated", _write_repeated)
 
 
 @intrinsic

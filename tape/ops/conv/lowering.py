@@ -5,8 +5,9 @@ from math import prod
 from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, StridedStep, call, permuted, reshaped, view
 from ...values.spec import Spec
+from .kernels.axis import PlanAxis, adjoint, forward
 from .kernels.forward import convolve, interleave, pack_weights
-from .kernels.plan import ConvPlan, PlanAxis, adjoint, forward
+from .kernels.plan import ConvPlan
 from .kernels.weight_grad import convolve_weights
 from .kernels.words import Workspace, interleave_words, weight_words, words
 from .sizes import Window

@@ -8,7 +8,7 @@ from ...numerics.cuda.columns import column_launch, column_launches, sums_bytes
 from ...numerics.cuda.rows import ROW_BLOCK, block_launches, row_launches
 from ...numerics.cuda.tiles import PROCESSORS
 from ...numerics.cuda.written import SCRATCH, CudaForm, Launch, Words, blocks_of, written
-from .kernels import rows as at
+from .kernels import shape as at
 
 SOURCE = "tape/ops/norm/norms.cu"
 COLUMNS = "tape/ops/norm/norm_columns.cu"

@@ -15,7 +15,6 @@ import numpy as np
 from dgrr.base.arrays import Array
 from dgrr.base.errors import DgrrError
 from dgrr.runtime import capture_function
-from dgrr.runtime.captured.profile import _flops
 from dgrr.runtime.cuda.bind import _wanted
 from dgrr.runtime.ir.forward import forward_graph, record_forward
 from dgrr.runtime.lower.compile import compile_graph
@@ -121,7 +120,7 @@ def written_work(plan: BindingPlan) -> dict[str, float]:
         launches = form.launches(op.element, _words(plan, op))
         threads = max([prod(launch.grid) * prod(launch.block) for launch in launches], default=1)
         touched = sum(plan.program.layout(v).touched for v in op.table) / op.element.itemsize
-        found[op.kernel.name] = max(_flops(op), touched) / threads
+        found[op.kernel.name] = max(op.flops, touched) / threads
     return found
 
 

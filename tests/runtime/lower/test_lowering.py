@@ -131,3 +131,17 @@ def test_readers_and_kernels_of_a_program() -> None:
     assert [op.kernel.name for op in made.readers()[product]][:2] == ["relu", "mul"]
     loss = made.graph.outputs["loss"]
     assert made.root(loss) in made.kept
+
+
+def test_products_are_counted_by_their_multiplications_and_additions_also_in_loops() -> None:
+    def loss(p: Any, x: Any) -> Any:
+        def body(carry: Any, _: Any) -> tuple[Any, Any]:
+            return carry @ p["w"], carry
+
+        kernel = ops.reshape(p["v"], (1, 1, 5, 6))
+        last, _ = ops.scan(body, x, length=4)
+        return last.sum() + ops.conv(ops.reshape(x, (1, 1, 5, 6)), kernel, padding=(4, 5)).sum()
+
+    found = {op.kernel.name: op.flops for op in lowered(loss, "strides", "aliases").ops}
+    assert found["convolve"] == 2 * 9 * 11 * 30
+    assert 4 * 2 * 5 * 6 * 6 <= found["loop"] < 2 * 4 * 2 * 5 * 6 * 6 + 4 * 100

@@ -11,21 +11,12 @@ from numba import njit
 
 from ....numerics.engine.intrinsics import entry, word
 from ....numerics.engine.kernel import kernel, share
-from ....numerics.simd.codegen import CACHE_LINE
 from ....numerics.simd.pack import PANEL_VECTORS, copy_element, itemsize, vector_size
 from . import words as w
+from .between import merge_rows
 from .image import fill_image
-from .tile import NARROW, SHORT, TALL, ResultTile, compute_results, height_of, tiles
-
-OUT, SOURCE, OPERAND, LAST = range(4)
-"""Positions of the table: the operand is weights or cotangents; the bias, if there is one, and scratch come last."""
-
-
-@njit(inline="always")
-def own_memory(table, k, part, nbytes):
-    """Address of the memory of a part in the ``k``-th array, which has a cache line more than all parts need."""
-    return (entry(table, k) + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE + part * nbytes
-
+from .places import LAST, OPERAND, OUT, SOURCE, own_memory
+from .tile import HALF, LONG, NARROW, ROW_VECTORS, SHORT, TALL, ResultTile, compute_results, height_of, tiles
 
 _counted = njit(inline="always")(tiles)
 
@@ -83,11 +74,16 @@ def _compute_strip(table, ints, image, sample, group, strip, tile):
     first, most = strip * word(ints, w.STRIP) * word(ints, w.INNER), word(ints, w.STRIP) * word(ints, w.INNER)
     line = (sample * word(ints, w.GROUPS) * outputs + channel) * word(ints, w.CLASSES) + c
     out, pitch = entry(table, OUT) + (line * results + first) * size, word(ints, w.CLASSES) * results * size
-    count, width = min(results - first, most), PANEL_VECTORS * vector_size() // size
+    single = outputs == 1
+    count, width = min(results - first, most), (ROW_VECTORS if single else PANEL_VECTORS) * vector_size() // size
     for q in range(0, count, width):
         here, left = q * size, count - q
         call = ResultTile(weights, image + here, offsets, terms, out + here, pitch, outputs - row, left, bias)
-        if high and left <= width // 2:
+        if single and left <= width // 2:
+            compute_results(table, HALF, call)
+        elif single:
+            compute_results(table, LONG, call)
+        elif high and left <= width // 2:
             compute_results(table, NARROW, call)
         elif high:
             compute_results(table, TALL, call)
@@ -119,17 +115,27 @@ def convolve(table, ints, part, parts):
     return 0
 
 
+@njit(inline="always")
+def _put_apart(table, source, out, count, apart):
+    """Write neighbours ``apart`` bytes from each other."""
+    for q in range(count):
+        copy_element(table, source + q * itemsize(table), out + q * apart)
+
+
 @kernel
 def interleave(table, ints, part, parts):
     """Results class by class, put between each other; shares are ranges of lines, one for each sample and channel."""
-    size, rows, apart = itemsize(table), word(ints, w.INTERLEAVED_ROWS), word(ints, w.APART) * itemsize(table)
+    size, rows, classes = itemsize(table), word(ints, w.INTERLEAVED_ROWS), word(ints, w.APART)
     start, count = share(word(ints, w.LINES), part, parts)
     for line in range(start, start + count):
-        source, target = line * word(ints, w.SOURCE_LINE), line * word(ints, w.LINE)
-        for row in range(rows):
+        source = entry(table, SOURCE) + line * word(ints, w.SOURCE_LINE) * size
+        target = entry(table, OUT) + line * word(ints, w.LINE) * size
+        for row in range(0, rows, 2 if classes == 2 else 1):
             of_row = w.ROW_TABLE + 3 * row
-            x = entry(table, SOURCE) + (source + word(ints, of_row)) * size
-            out = entry(table, OUT) + (target + word(ints, of_row + 1)) * size
-            for q in range(word(ints, of_row + 2)):
-                copy_element(table, x + q * size, out + q * apart)
+            x, out = source + word(ints, of_row) * size, target + word(ints, of_row + 1) * size
+            if classes == 2:
+                odd = source + word(ints, of_row + 3) * size
+                merge_rows(table, x, odd, out, word(ints, of_row + 2), word(ints, of_row + 5))
+            else:
+                _put_apart(table, x, out, word(ints, of_row + 2), classes * size)
     return 0

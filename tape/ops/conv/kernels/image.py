@@ -41,19 +41,24 @@ class Planes(NamedTuple):
     below: Value
 
 
-def _write_planes(element):
-    """The code that writes `Planes`."""
+def _write_planes(element, apart):
+    """The code that writes `Planes` of elements that lie ``apart`` (1 or 2)."""
     kind = simd.vector_type(element)
     zero, lanes, size = emit.constant(kind, 0.0), kind.count, emit.bytes_of(element)
+
+    def existing(builder, call, first):
+        """The lanes of a vector from element ``first`` of a row on that lie in the row."""
+        inside = builder.not_(emit.lanes_below(builder, builder.sub(I64(0), first), lanes))
+        return builder.and_(inside, emit.lanes_below(builder, builder.sub(call.length, first), lanes))
 
     def write(builder: Builder, *arguments: Value) -> None:
         call = Planes(*arguments)
         vectors = builder.sdiv(builder.add(call.width, I64(lanes - 1)), I64(lanes))
         with counted(builder, call.taps) as tap, counted(builder, vectors) as vector:
             done, offset = builder.mul(vector.index, I64(lanes)), builder.mul(vector.index, I64(vector_bytes()))
-            first = builder.add(builder.load(at(builder, call.starts, builder.mul(tap.index, I64(8))), typ=I64), done)
-            inside = builder.not_(emit.lanes_below(builder, builder.sub(I64(0), first), lanes))
-            read = builder.and_(inside, emit.lanes_below(builder, builder.sub(call.length, first), lanes))
+            start = builder.load(at(builder, call.starts, builder.mul(tap.index, I64(8))), typ=I64)
+            first = builder.add(start, builder.mul(done, I64(apart)))
+            read = [existing(builder, call, builder.add(first, I64(v * lanes))) for v in range(apart)]
             wanted = emit.lanes_below(builder, builder.sub(call.width, done), lanes)
             source = at(builder, call.source, builder.mul(first, I64(size)))
             target = at(builder, at(builder, call.target, builder.mul(tap.index, call.plane)), offset)
@@ -63,7 +68,9 @@ def _write_planes(element):
                 return [at(builder, carried[0], call.row)]
 
             def copied(carried):
-                x = emit.masked_load(builder, carried[1], read, zero)
+                places = [at(builder, carried[1], v * vector_bytes()) for v in range(apart)]
+                xs = [emit.masked_load(builder, p, mask, zero) for p, mask in zip(places, read, strict=True)]
+                x = emit.shuffled(builder, range(0, apart * lanes, apart), *xs) if apart > 1 else xs[0]
                 emit.masked_store(builder, x, carried[0], wanted)
                 return [at(builder, carried[0], call.row), at(builder, carried[1], call.source_row)]
 
@@ -79,18 +86,20 @@ def _write_planes(element):
     return write
 
 
-@intrinsic
-def copy_planes(context, table, call):
-    """Write `Planes` of elements of the table's type."""
+@intrinsic(prefer_literal=True)
+def copy_planes(context, table, apart, call):
+    """Write `Planes` of elements of the table's type that lie ``apart`` (a constant, 1 or 2) in the source."""
+    if not isinstance(apart, types.IntegerLiteral):
+        return None
 
     def generate(context, builder, signature, args):
-        element = context.get_data_type(signature.args[0].dtype)
-        count = len(Planes._fields)
-        function = simd.internal(builder.module, f"dgrr.planes.{emit.name_of(element)}", count, _write_planes(element))
-        builder.call(function, [builder.extract_value(args[1], i) for i in range(count)])
+        element, step = context.get_data_type(signature.args[0].dtype), signature.args[1].literal_value
+        count, name = len(Planes._fields), f"dgrr.planes.{step}.{emit.name_of(element)}"
+        function = simd.internal(builder.module, name, count, _write_planes(element, step))
+        builder.call(function, [builder.extract_value(args[2], i) for i in range(count)])
         return context.get_dummy_value()
 
-    return types.none(table, call), generate
+    return types.none(table, apart, call), generate
 
 
 @njit(inline="always")
@@ -130,11 +139,14 @@ def fill_image(table, ints, source, image, sample, group, first, last, strip):
             place = phase * (word(ints, w.STRIP) + word(ints, w.SPAN)) * inner + result * width
             call = Planes(
                 begin + ((start + above) * step + residue) * row + before * size, channel, step * row,
-                length if apart == 1 else 0,
+                length if apart <= 2 else 0,
                 image + (first * planes + tap * word(ints, w.LAST_TAPS)) * plane + place * size, planes * plane, plane,
                 inner * size, width, last - first, ints + 8 * word(ints, w.LAST_TABLE), word(ints, w.LAST_TAPS),
                 above, rows, count - above - rows,
             )  # fmt: skip
-            copy_planes(table, call)
-            if apart > 1:
+            if apart == 2:
+                copy_planes(table, 2, call)
+            else:
+                copy_planes(table, 1, call)
+            if apart > 2:
                 _copy_apart(table, call, length, apart)

@@ -13,51 +13,19 @@ what one tap meets in neighbouring results lies side by side, whatever the strid
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from math import prod
-from typing import NamedTuple
 
 from ....numerics.simd.codegen import CACHE_LINE
 from ....numerics.simd.pack import PANEL_VECTORS
 from ....numerics.sizes import Sizes
-from .tile import SHORT_ROWS, TALL_ROWS, tiles
+from .axis import ONE, PlanAxis
+from .small_plan import FEWEST_GROUPS, MOST_OUTPUTS, NONE, SmallGroups, small_groups
+from .tile import ROW_VECTORS, SHORT_ROWS, TALL_ROWS, tiles
 
 IMAGE_BYTES = 1 << 18
 """What an image may take of a second-level cache."""
 
 FEWEST_RESULTS = 64
 """Results that a strip has at least, if it costs an image of more bytes: two tiles of the widest vectors."""
-
-
-class PlanAxis(NamedTuple):
-    """One spatial axis: elements of the source, results of each class, step, classes, (class, start) of each tap."""
-
-    source: int
-    results: int
-    step: int
-    classes: int
-    taps: tuple[tuple[int, int], ...]
-
-
-ONE = PlanAxis(1, 1, 1, 1, ((0, 0),))
-"""An axis that changes nothing."""
-
-
-def forward(source: int, results: int, kernel: int, stride: int, low: int, dilation: int) -> PlanAxis:
-    """An axis of a convolution with ``low`` cells of padding before the source.
-
-    >>> forward(source=5, results=5, kernel=3, stride=1, low=1, dilation=1).taps
-    ((0, -1), (0, 0), (0, 1))
-    """
-    return PlanAxis(source, results, stride, 1, tuple((0, t * dilation - low) for t in range(kernel)))
-
-
-def adjoint(source: int, size: int, kernel: int, stride: int, low: int, dilation: int) -> PlanAxis:
-    """An axis of the adjoint that fills ``size`` elements.
-
-    >>> adjoint(source=2, size=4, kernel=3, stride=2, low=1, dilation=1).taps
-    ((1, 1), (0, 0), (1, 0))
-    """
-    meets = [t * dilation - low for t in range(kernel)]  # result 0 of the convolution
-    return PlanAxis(source, -(-size // stride), 1, stride, tuple((i % stride, -(i // stride)) for i in meets))
 
 
 @dataclass(frozen=True)
@@ -162,16 +130,29 @@ class ConvPlan:
     def image_bytes(self) -> int:
         """Bytes of an image, behind which the vectors of a tile may be read; whole cache lines."""
         elements = self.channels * self.planes * self.plane
-        return _lines(elements * self.itemsize) + PANEL_VECTORS * CACHE_LINE
+        return _lines(elements * self.itemsize) + max(PANEL_VECTORS, ROW_VECTORS) * CACHE_LINE
 
     @property
     def panel_bytes(self) -> int:
         """Bytes of the cotangents of a strip for two vectors of outputs, in whole squares of vectors."""
         return (self.strip * self.inner + CACHE_LINE // self.itemsize) * PANEL_VECTORS * CACHE_LINE
 
+    @cached_property
+    def small(self) -> SmallGroups:
+        """How weight gradients are computed where groups have few outputs."""
+        few = (
+            self.outputs <= MOST_OUTPUTS and self.groups >= FEWEST_GROUPS and len(self.axes) <= 2 and self.channels > 0
+        )
+        return small_groups(self.first, self.rest[-1], IMAGE_BYTES) if few else NONE
+
     @property
     def gradient_bytes(self) -> int:
-        """Bytes in which a part computes weight gradients: an image, a panel, the chains of a group."""
+        """Bytes in which a part computes weight gradients: an image, a panel, the chains of a group.
+
+        For small groups chains and totals of a vector of outputs.
+        """
+        if self.small.image:
+            return self.small.image + self.small.panel + 2 * self.depth * CACHE_LINE
         return self.image_bytes + self.panel_bytes + _lines(self.depth * self.outputs * self.itemsize)
 
 

@@ -20,8 +20,8 @@ from ....numerics.simd import codegen as simd
 from ....numerics.simd.codegen import vector_bytes
 from ....numerics.simd.sums import CHAIN_BLOCK
 
-TALL, SHORT, NARROW = range(3)
-"""The tiles: two heights of two vectors, and one vector."""
+TALL, SHORT, NARROW, LONG, HALF = range(5)
+"""The tiles: two heights of two vectors, one vector, and for a single row many vectors and half as many."""
 
 WORD = 8
 """Bytes of an entry of a table."""
@@ -30,11 +30,14 @@ WORD = 8
 TALL_ROWS, SHORT_ROWS = (12, 6), 4
 """Heights: of tall tiles with AVX-512, which has 32 registers, and with others, which have 16; of short ones."""
 
+ROW_VECTORS = 8
+"""Vectors of a single row: as many sums as a multiplication takes cycles, twice."""
+
 
 def shape(tile: int) -> tuple[int, int]:
     """Height and vectors of a tile, whose sums leave registers for a term."""
     tall = TALL_ROWS[vector_bytes() != 64]
-    return ((tall, 2), (SHORT_ROWS, 2), (tall, 1))[tile]
+    return ((tall, 2), (SHORT_ROWS, 2), (tall, 1), (1, ROW_VECTORS), (1, ROW_VECTORS // 2))[tile]
 
 
 def tiles(outputs: int, tall: int, short: int) -> tuple[int, int]:
@@ -167,7 +170,8 @@ class _ResultTile(_Tile):
         vectors = at(builder, self.call.image, builder.load(offsets, typ=I64))
         numbers = [at(builder, weights, r * self.size) for r in range(self.height)]
         added = self.products(numbers, vectors, sums)
-        return [at(builder, weights, self.height * self.size), at(builder, offsets, WORD), *added]
+        packed = max(self.height, SHORT_ROWS)  # a single row is packed as a short tile
+        return [at(builder, weights, packed * self.size), at(builder, offsets, WORD), *added]
 
     def biased(self, totals: Sequence[Value]) -> list[Value]:
         """The totals with the bias of their rows."""

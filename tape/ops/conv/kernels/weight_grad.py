@@ -13,8 +13,9 @@ from ....numerics.engine.kernel import kernel, share
 from ....numerics.simd.pack import PANEL_VECTORS, itemsize, pack_panel, vector_size
 from ....numerics.simd.sums import CHAIN_BLOCK
 from . import words as w
-from .forward import LAST, OPERAND, OUT, SOURCE, own_memory
 from .image import fill_image
+from .places import LAST, OPERAND, OUT, SOURCE, own_memory
+from .small_groups import compute_small_groups
 from .tile import NARROW, SHORT, TALL, WeightTile, compute_weights, height_of
 
 
@@ -89,9 +90,12 @@ def _compute_rows(table, ints, scratch, group, top, rows):
 def convolve_weights(table, ints, part, parts):
     """The weight gradients of a `Plan`, as (groups, channels and taps, outputs).
 
-    Arrays: out, source, cotangents, scratch. Shares are ranges of rows, counted through all groups.
+    Arrays: out, source, cotangents, scratch. Shares are ranges of rows, counted through all groups, or of outputs.
     """
     depth, scratch = word(ints, w.DEPTH), own_memory(table, LAST, part, word(ints, w.GRADIENT))
+    if word(ints, w.SMALL_IMAGE):
+        compute_small_groups(table, ints, scratch, part, parts)
+        return 0
     start, count = share(word(ints, w.GROUPS) * depth, part, parts)
     stop = start + count
     while start < stop:

@@ -15,8 +15,9 @@ from .plan import ConvPlan
     SAMPLES, GROUPS, CHANNELS, OUTPUTS, CLASSES, DEPTH, RESULTS, PADDED, BIAS,
     STRIPS, STRIP, ROWS, INNER, PHASES, LOWEST, SPAN, PLANE, IMAGE, PANEL, GRADIENT,
     STEP, SOURCE, SOURCE_PLANE, SOURCE_ROW, MIDDLE_TAPS, MIDDLE, LAST_TAPS, LAST, LAST_STEP, LAST_SOURCE,
-    PHASE_TABLE, MIDDLE_TABLE, LAST_TABLE, CLASS_TABLE, OFFSET_TABLE, TABLES,
-) = range(36)  # fmt: skip
+    PHASE_TABLE, MIDDLE_TABLE, LAST_TABLE, CLASS_TABLE, OFFSET_TABLE, SMALL_TABLE,
+    SMALL_IMAGE, SMALL_PANEL, SMALL_WIDTH, SMALL_STRIP, SMALL_TOP, SMALL_LEFT, SMALL_SPAN, TABLES,
+) = range(44)  # fmt: skip
 
 # Positions of the words of `pack_weights`.
 (
@@ -35,6 +36,7 @@ def words(plan: ConvPlan) -> Words:
     row = prod(axis.source for axis in plan.rest)
     offsets = [at * plan.itemsize for terms in _terms(plan) for at, _ in terms]
     tables = [list(plan.phases), _middle_rows(plan), [start for _, start in last.taps], _classes(plan), offsets]
+    tables.append(plan.small.taps(first, last))
     starts = [TABLES + sum(map(len, tables[:i])) for i in range(len(tables))]
     return Words(
         plan.samples, plan.groups, plan.channels, plan.outputs, prod(plan.classes), plan.depth, plan.results,
@@ -43,7 +45,7 @@ def words(plan: ConvPlan) -> Words:
         plan.plane, plan.image_bytes, plan.panel_bytes, plan.gradient_bytes,
         first.step, first.source, first.source * row, row, prod(len(axis.taps) for axis in middle),
         prod(axis.results for axis in middle), len(last.taps), last.results, last.step, last.source,
-        *starts, *(number for table in tables for number in table),
+        *starts, *plan.small, *(number for table in tables for number in table),
     )  # fmt: skip
 
 
@@ -58,18 +60,27 @@ def weight_words(plan: ConvPlan) -> Sequence[int]:
 def interleave_words(plan: ConvPlan, size: Sizes) -> Sequence[int]:
     """The words of the kernel that puts the classes of results between each other, as elements of ``size``."""
     *outer, last = plan.axes
-    rows: list[int] = []
-    for c, own in enumerate(product(*map(range, plan.classes))):
-        for q, results in enumerate(product(*(range(axis.results) for axis in outer))):
-            at = [i * axis.classes + r for i, axis, r in zip(results, outer, own[:-1], strict=True)]
-            target = 0
-            for i, n in zip(at, size[:-1], strict=True):
-                target = target * n + i
-            if all(i < n for i, n in zip(at, size[:-1], strict=True)):
-                count = -(-(size[-1] - own[-1]) // last.classes)
-                rows += [c * plan.results + q * last.results, target * size[-1] + own[-1], count]
+    rows, most = list[int](), [range(n) for n in size[:-1]]
+    for outer_class, results in product(
+        product(*map(range, plan.classes[:-1])), product(*(range(axis.results) for axis in outer))
+    ):
+        at = [i * axis.classes + r for i, axis, r in zip(results, outer, outer_class, strict=True)]
+        if not all(i in inside for i, inside in zip(at, most, strict=True)):
+            continue
+        q, target = _flat(results, [axis.results for axis in outer]), _flat(at, size[:-1]) * size[-1]
+        for r in range(last.classes):  # neighbours in the table are neighbours in the output
+            source = (_flat((*outer_class, r), plan.classes) * plan.results) + q * last.results
+            rows += [source, target + r, -(-(size[-1] - r) // last.classes)]
     lines = plan.samples * plan.groups * plan.outputs
     return (lines, prod(plan.classes) * plan.results, prod(size), last.classes, len(rows) // 3, *rows)
+
+
+def _flat(place: Sequence[int], sizes: Sequence[int]) -> int:
+    """The position of a place in row-major order."""
+    position = 0
+    for i, n in zip(place, sizes, strict=True):
+        position = position * n + i
+    return position
 
 
 def _terms(plan: ConvPlan) -> Iterator[list[tuple[int, int]]]:

@@ -13,7 +13,8 @@ from ....numerics.simd.operations import float_of, sqrt
 from ....numerics.simd.sums import CHAIN_BLOCK, squared_difference
 from ....numerics.simd.vectors import LANES, load_part, rolled, store_part
 from .grad import slope
-from .rows import affine, affine_of, parameter
+from .rows import affine, affine_of
+from .shape import parameter
 
 
 @inlined

@@ -8,8 +8,8 @@ from ....numerics.simd.lanes import accumulated, below, filled, fold, inlined
 from ....numerics.simd.operations import select
 from ....numerics.simd.sums import CHAIN_BLOCK, ROW_BLOCK
 from ....numerics.simd.vectors import LANES, bundle, bundle_of, load_bundle, load_part, rolled, store, store_part
-from .rows import (
-    AT_ONCE,
+from .rows import AT_ONCE, at_once, divide, gathered, statistics
+from .shape import (
     CENTRED,
     LENGTH,
     PITCH,
@@ -18,16 +18,13 @@ from .rows import (
     STRIDE,
     WEIGHT,
     Q,
-    at_once,
-    divide,
     elements,
     first_parameter,
     following,
-    gathered,
     own,
     parameter,
-    statistics,
 )  # fmt: skip
+from .together import are_whole, two_slope_sums
 
 
 @inlined
@@ -66,6 +63,21 @@ def _sums(table, weight, ints, r, number, mean, inv, h_buffer, x_buffer):
             one, other = _block_sums(h, x, real(table, 1.0), mean, inv, zero)
         total, products = total + one, products + other
     return total, products
+
+
+@inlined
+def _sums_of_rows(table, weight, ints, first, last, number, means, invs, totals, products, h_buffer, x_buffer):
+    """`_sums` of some rows, of which the first one has the parameter ``number``; the number behind the last one."""
+    r, together = first, are_whole(ints, weight)
+    while r < last:
+        i, after = r - first, following(ints, number)
+        if together and r + 2 <= last:
+            two_slope_sums(table, weight, ints, r, number, after, means[i:], invs[i:], totals[i:], products[i:])
+            r, number = r + 2, following(ints, after)
+        else:
+            totals[i], products[i] = _sums(table, weight, ints, r, number, means[i], invs[i], h_buffer, x_buffer)
+            r, number = r + 1, after
+    return number
 
 
 @inlined
@@ -120,10 +132,11 @@ def normalize_grad(table, ints, part, parts):
     for first in range(start, stop, step):
         last, begin = min(first + step, stop), number
         statistics(table, 2, ints, first, last, x_buffer, means, invs)
-        for i in range(last - first):
-            total, products[i] = _sums(table, weight, ints, first + i, number, means[i], invs[i], h_buffer, x_buffer)
-            totals[i] = total if word(ints, CENTRED) else real(table, 0.0)
-            number = following(ints, number)
+        number = _sums_of_rows(
+            table, weight, ints, first, last, number, means, invs, totals, products, h_buffer, x_buffer
+        )
+        if not word(ints, CENTRED):
+            totals[:] = real(table, 0.0)
         divide(totals, real(table, elements(ints)))
         divide(products, real(table, elements(ints)))
         number = begin
@@ -139,13 +152,11 @@ def normalize_weight_grad(table, ints, part, parts):
     start, rows = share(word(ints, ROWS), part, parts)
     stop, step, out = start + rows, at_once(ints), vector(table, 0, 0, word(ints, ROWS))
     dy_buffer, x_buffer = stack(table, ROW_BLOCK), stack(table, ROW_BLOCK)
-    means, invs = stack(table, AT_ONCE), stack(table, AT_ONCE)
+    means, invs, totals = stack(table, AT_ONCE), stack(table, AT_ONCE), stack(table, AT_ONCE)
     for first in range(start, stop, step):
         last = min(first + step, stop)
         statistics(table, 2, ints, first, last, x_buffer, means, invs)
-        for r in range(first, last):
-            i = r - first
-            _, out[r] = _sums(table, 0, ints, r, 0, means[i], invs[i], dy_buffer, x_buffer)
+        _sums_of_rows(table, 0, ints, first, last, 0, means, invs, totals, out[first:], dy_buffer, x_buffer)
     return 0
 
 

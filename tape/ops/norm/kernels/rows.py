@@ -17,10 +17,24 @@ from ....numerics.simd.lanes import inlined
 from ....numerics.simd.operations import float_of, sqrt
 from ....numerics.simd.sums import ROW_BLOCK, element, squared_difference, sum_terms
 from ....numerics.simd.vectors import LANES, bundle, load_bundle, load_part, rolled, store, store_part, transform
-
-SHAPE = ("rows", "stride", "segments", "length", "pitch", "p", "q", "parameters")
-ROWS, STRIDE, SEGMENTS, LENGTH, PITCH, P, Q, PARAMETERS, WEIGHT, CENTRED, EPS, BIAS = range(12)
-
+from .shape import (
+    BIAS,
+    CENTRED,
+    EPS,
+    LENGTH,
+    PITCH,
+    ROWS,
+    SEGMENTS,
+    STRIDE,
+    WEIGHT,
+    Q,
+    elements,
+    first_parameter,
+    following,
+    own,
+    parameter,
+)  # fmt: skip
+from .together import FOUR, are_whole, four_sums
 
 CACHED = 4096
 """Elements of the rows that are worked on at once."""
@@ -32,31 +46,6 @@ AT_ONCE = 64
 @inlined
 def _product(x, y):
     return x * y
-
-
-@inlined
-def own(ints):
-    """Whether each element of a row has a parameter of its own, side by side as the elements are."""
-    return word(ints, LENGTH) == 1 and word(ints, Q) == 1
-
-
-@inlined
-def first_parameter(ints, r):
-    """The number of the first parameter of a row."""
-    return (r * word(ints, P)) % word(ints, PARAMETERS)
-
-
-@inlined
-def following(ints, number):
-    """That of the row after the one whose number is given; a division would take as long as a short row."""
-    following = number + word(ints, P)
-    return following - word(ints, PARAMETERS) if following >= word(ints, PARAMETERS) else following
-
-
-@inlined
-def parameter(table, k, i, default):
-    """Element ``i`` of the k-th array, or the default where k is 0."""
-    return vector(table, k, i, 1)[0] if k else default
 
 
 @inlined
@@ -75,12 +64,6 @@ def gathered(table, k, weight, ints, r, number, first, count, buffer):
 
 
 @inlined
-def elements(ints):
-    """How many elements a row has."""
-    return word(ints, SEGMENTS) * word(ints, LENGTH)
-
-
-@inlined
 def _sum_along(term, table, k, ints, r, y, buffer):
     """The sum along a row of ``term(x, y)`` for a number y."""
     n, zero = elements(ints), real(table, 0.0)
@@ -95,11 +78,24 @@ def _sum_along(term, table, k, ints, r, y, buffer):
 
 @inlined
 def at_once(ints):
-    """How many rows are worked on at once: as many as stay in the cache, at most `AT_ONCE`.
+    """How many rows are worked on at once: as many as stay in the cache, at least `FOUR` and at most `AT_ONCE`.
 
     Their sums are independent, so that the processor need not wait for one before it begins the next.
     """
-    return min(AT_ONCE, CACHED // max(elements(ints), 1) + 1)
+    return min(AT_ONCE, max(CACHED // max(elements(ints), 1) + 1, FOUR))
+
+
+@inlined
+def _sums_of_rows(term, table, k, ints, start, stop, numbers, sums, buffer):
+    """For each of some rows the sum of ``term(x, number)`` with the row's number; sums may be the numbers."""
+    r = start
+    if are_whole(ints, 0):
+        while r + FOUR <= stop:
+            four_sums(term, table, k, ints, r, numbers[r - start :], sums[r - start :])
+            r += FOUR
+    while r < stop:
+        sums[r - start] = _sum_along(term, table, k, ints, r, numbers[r - start], buffer)
+        r += 1
 
 
 @inlined
@@ -108,12 +104,11 @@ def statistics(table, k, ints, start, stop, buffer, means, invs):
     zero, n = real(table, 0.0), real(table, elements(ints))
     for r in range(start, stop):
         means[r - start] = zero
-        if word(ints, CENTRED):
-            means[r - start] = _sum_along(element, table, k, ints, r, zero, buffer)
+    if word(ints, CENTRED):
+        _sums_of_rows(element, table, k, ints, start, stop, means, means, buffer)
     if word(ints, CENTRED):
         divide(means, n)
-    for r in range(start, stop):
-        invs[r - start] = _sum_along(squared_difference, table, k, ints, r, means[r - start], buffer)
+    _sums_of_rows(squared_difference, table, k, ints, start, stop, means, invs, buffer)
     divide(invs, n)
     eps = real(table, float_of(word(ints, EPS)))
     for i in range(0, AT_ONCE, LANES):

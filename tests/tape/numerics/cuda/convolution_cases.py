@@ -8,8 +8,9 @@ import numpy as np
 from dgrr.base.arrays import Array
 from dgrr.tape.numerics.engine.kernel import Kernel
 from dgrr.tape.numerics.engine.launch import Words, launch
+from dgrr.tape.ops.conv.kernels.axis import adjoint, forward
 from dgrr.tape.ops.conv.kernels.forward import convolve, interleave, pack_weights
-from dgrr.tape.ops.conv.kernels.plan import ConvPlan, adjoint, forward
+from dgrr.tape.ops.conv.kernels.plan import ConvPlan
 from dgrr.tape.ops.conv.kernels.weight_grad import convolve_weights
 from dgrr.tape.ops.conv.kernels.words import interleave_words, weight_words, words
 

@@ -6,7 +6,8 @@ import pytest
 from dgrr.tape.ops import cuda_forms
 from dgrr.tape.ops.conv import cuda as cuda_convolutions
 from dgrr.tape.ops.conv.kernels import words
-from dgrr.tape.ops.conv.kernels.plan import ConvPlan, forward
+from dgrr.tape.ops.conv.kernels.axis import forward
+from dgrr.tape.ops.conv.kernels.plan import ConvPlan
 
 from .convolution_cases import SMALL, TILED, Conv, checked
 from .host import HEADERS, KINDS, Host, enumerators, needs_cuda

@@ -164,7 +164,7 @@ def test_no_rows_are_no_launch() -> None:
 
 def test_the_words_have_the_positions_of_the_cpu() -> None:
     from dgrr.tape.ops.attention import kernels as attention_words
-    from dgrr.tape.ops.norm.kernels import rows as norm_words
+    from dgrr.tape.ops.norm.kernels import shape as norm_words
 
     for source, words in (("attention/attention.cu", attention_words), ("norm/norms.cu", norm_words)):
         for name, i in enumerators(PACKAGE / "tape/ops" / source, "ROWS").items():

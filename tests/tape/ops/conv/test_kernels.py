@@ -15,8 +15,9 @@ import pytest
 from dgrr.tape.numerics.engine.kernel import Kernel
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.ops.conv.kernels import plan as kernels_plan
+from dgrr.tape.ops.conv.kernels.axis import PlanAxis, adjoint, forward
 from dgrr.tape.ops.conv.kernels.forward import convolve, interleave, pack_weights
-from dgrr.tape.ops.conv.kernels.plan import ConvPlan, PlanAxis, adjoint, forward
+from dgrr.tape.ops.conv.kernels.plan import ConvPlan
 from dgrr.tape.ops.conv.kernels.weight_grad import convolve_weights
 from dgrr.tape.ops.conv.kernels.words import Workspace, interleave_words, weight_words, words
 from dgrr.tape.ops.conv.reference import dense as reference_dense
@@ -156,6 +157,8 @@ def random_case(rng: np.random.Generator) -> Case:
         stride, dilation = (tuple(rng.choice([1, 1, 1, 2, 3], rank).tolist()) for _ in range(2))
         low, groups = tuple(rng.integers(0, 4, rank).tolist()), int(rng.choice([1, 1, 2, 3]))
         samples, channels, outputs = (int(rng.integers(1, most)) for most in (4, 7, 20))
+        if rng.random() < 0.25:  # small groups
+            channels, outputs, groups = (int(rng.integers(*ends)) for ends in ((1, 3), (1, 4), (2, 12)))
         given = {"stride": stride, "low": low, "dilation": dilation, "groups": groups}
         case = Case.of(samples, channels, outputs, size, kernel, **given)
         terms = samples * prod(case.out) * channels * prod(kernel) * outputs * groups
@@ -186,6 +189,17 @@ BLOCKS = {
     "stride and dilation of one size": Case.of(2, 2, 3, (9, 11), (3, 3), stride=2, dilation=2, low=1),
     "three axes": Case.of(2, 3, 2, (4, 5, 6), (2, 3, 2), low=(0, 1, 1), stride=(1, 2, 1), dilation=(2, 1, 1)),
     "a kernel that is mostly in the padding": Case.of(1, 2, 2, (2, 1), (5, 5), low=4),
+    "more channels alone than a vector has lanes": Case.of(2, 1, 1, (9, 11), (3, 3), groups=19, low=1),
+    "channels alone, blocks that cross rows": Case.of(
+        3, 1, 1, (23, 29), (2, 3), groups=3, stride=(1, 2), dilation=(2, 1), low=(1, 2)
+    ),
+    "channels alone along one axis": Case.of(7, 1, 1, (40,), (4,), groups=5, low=2),
+    "channels alone, rows of one": Case.of(2, 1, 1, (300, 1), (2, 1), groups=2, stride=(2, 1)),
+    "channels alone, a large kernel": Case.of(1, 1, 1, (6, 7), (5, 5), groups=2, low=4),
+    "channels alone of three axes": Case.of(1, 1, 1, (3, 4, 5), (2, 2, 2), groups=3, low=1),
+    "small groups, vectors that begin within one": Case.of(2, 2, 3, (9, 5), (3, 3), groups=7, stride=2, low=1),
+    "small groups of no channel": Case.of(1, 0, 2, (4,), (2,), groups=3),
+    "channels alone, no sample": Case.of(0, 1, 1, (4,), (2,), groups=3),
     "no channel": Case.of(2, 0, 3, (4,), (2,)),
     "no output": Case.of(2, 3, 0, (4,), (2,)),
     "no sample": Case.of(0, 3, 2, (4,), (2,)),

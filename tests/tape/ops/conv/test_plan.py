@@ -7,7 +7,8 @@ import pytest
 
 from dgrr.tape.numerics.simd import codegen as simd
 from dgrr.tape.ops.conv.kernels import plan as kernels_plan, tile
-from dgrr.tape.ops.conv.kernels.plan import ConvPlan, PlanAxis, adjoint, forward
+from dgrr.tape.ops.conv.kernels.axis import PlanAxis, adjoint, forward
+from dgrr.tape.ops.conv.kernels.plan import ConvPlan
 from dgrr.tape.ops.conv.kernels.words import Workspace, words
 
 WIDTHS = (16, 32, 64)

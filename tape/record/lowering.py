@@ -161,6 +161,8 @@ def permuted(x: Slot, axes: Sizes) -> Slot:
 
 def order(result: Slot) -> list[Slot]:
     """The slots with a step that ``result`` needs, each after those it reads."""
+    if result.step is not None and all(x.step is None for x in result.step.inputs):
+        return [result]
     done: list[Slot] = []
 
     def visit(slot: Slot) -> None:

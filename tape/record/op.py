@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 from ..errors import DTypeError, ShapeError
-from ..values.attributes import Attributes
+from ..values.attributes import Attributes, exact_key
 from ..values.shape import Bindings, Pattern
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
@@ -27,9 +27,10 @@ from .samples import Bad, Samples
 from .signature import Signature
 
 F = TypeVar("F", bound=Callable[..., Any])
+V = TypeVar("V")
 
 PREPARED_KEPT = 4096
-"""Signatures (shapes, dtypes, attributes) whose lowering an op keeps; the oldest are dropped first."""
+"""Signatures (shapes, dtypes, attributes) whose result and lowering an op keeps; the oldest are dropped first."""
 
 TENSORS = frozenset({AnyTensor, type(None)})
 """What ops compute with."""
@@ -78,6 +79,8 @@ class Op:
     instead: Mapping[str, str]
     repeats: bool
     prepared: dict[Any, Computation] = field(default_factory=dict[Any, Computation])
+    _inferred: dict[Any, Spec] = field(default_factory=dict[Any, Spec], init=False)
+    _lowered: dict[Any, tuple[list[Slot], Slot]] = field(default_factory=dict[Any, Any], init=False)
 
     def __reduce__(self) -> Any:
         """Copies and pickles are the one record of this name."""
@@ -179,12 +182,20 @@ class Op:
         """The value of the op on tensors. What is decided by their specs is kept, so that it is decided once."""
         given = values if None not in values else [v for v in values if v is not None]
         specs = tuple(map(SPEC, given)) if given is values else tuple([None if v is None else v.spec for v in values])
-        key = (specs, attrs.key if type(attrs) is Attributes else Attributes(attrs).key)
+        key = specs, attrs.key if type(attrs) is Attributes else self._key(attrs)
         run, spec = self.prepared.get(key) or self._prepare(key, specs, attrs)
         return AnyTensor(run(*map(ARRAY, given)), spec)
 
+    def _key(self, attrs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """What tells attributes apart, as the ``key`` of `Attributes` does, in whatever order they are given."""
+        return tuple([exact_key(attrs[name]) for name in self.signature.attributes])
+
     def infer_spec(self, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> Spec:
-        """Shape and dtype of the result. Raises ShapeError, DTypeError or DomainError."""
+        """Shape and dtype of the result, inferred once. Raises ShapeError, DTypeError or DomainError."""
+        key = tuple(specs), attrs.key if type(attrs) is Attributes else self._key(attrs)
+        return self._inferred.get(key) or _keep(self._inferred, key, self._infer(specs, attrs))
+
+    def _infer(self, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> Spec:
         for name, spec in zip(self.signature.inputs, specs, strict=True):
             if spec is None and name not in self.signature.optional:
                 raise no_tensor(f"{self.name}: argument {name!r}", None)
@@ -210,7 +221,11 @@ class Op:
             raise type(error)(f"{str(error).partition('; ')[0]}; {advice}") from None
 
     def lowered(self, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> tuple[list[Slot], Slot]:
-        """The input slots that are given and the slot of the result."""
+        """The input slots that are given and the slot of the result, the same ones at every call."""
+        key = tuple(specs), attrs.key if type(attrs) is Attributes else self._key(attrs)
+        return self._lowered.get(key) or _keep(self._lowered, key, self._lower(specs, attrs))
+
+    def _lower(self, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> tuple[list[Slot], Slot]:
         slots = [None if spec is None else Slot(spec) for spec in specs]
         result = self.lower(*slots, **attrs)
         return [s for s in slots if s is not None], result
@@ -220,10 +235,7 @@ class Op:
         slots, result = self.lowered(specs, attrs)
         if result.spec is not spec:
             raise ShapeError(f"op {self.name}: its lowering gives {result.spec}, its infer {spec}; fix the op")
-        if len(self.prepared) >= PREPARED_KEPT:
-            self.prepared.pop(next(iter(self.prepared)), None)
-        self.prepared[key] = made = prepare(slots, result), spec
-        return made
+        return _keep(self.prepared, key, (prepare(slots, result), spec))
 
     @property
     def description(self) -> Description:
@@ -262,6 +274,14 @@ class Op:
 
 OPS = cast(dict[str, Op], CALLEES)
 """Every op record by name: the table that operators call through."""
+
+
+def _keep(kept: dict[Any, V], key: Any, made: V) -> V:
+    """Keep what was made for a signature, in the place of the oldest if there are many."""
+    if len(kept) >= PREPARED_KEPT:
+        kept.pop(next(iter(kept)), None)
+    kept[key] = made
+    return made
 
 
 def _listed(name: str) -> Op:

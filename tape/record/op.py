@@ -35,6 +35,9 @@ PREPARED_KEPT = 4096
 TENSORS = frozenset({AnyTensor, type(None)})
 """What ops compute with."""
 
+PLAIN = frozenset({int, tuple})
+"""What an attribute that may be given as ``Shape[...]`` is otherwise."""
+
 SPEC, ARRAY = attrgetter("spec"), attrgetter("array")
 
 MOST_ELEMENTS = (1 << 60) - 1
@@ -79,6 +82,7 @@ class Op:
     instead: Mapping[str, str]
     repeats: bool
     prepared: dict[Any, Computation] = field(default_factory=dict[Any, Computation])
+    _bound: dict[Any, Attributes] = field(default_factory=dict[Any, Attributes], init=False)
     _inferred: dict[Any, Spec] = field(default_factory=dict[Any, Spec], init=False)
     _lowered: dict[Any, tuple[list[Slot], Slot]] = field(default_factory=dict[Any, Any], init=False)
 
@@ -93,7 +97,7 @@ class Op:
     @cached_property
     def call(self) -> Callable[..., Any]:
         """What ``__call__`` does; the public function is this very function."""
-        inputs_alone, repeats = self.signature.inputs_alone, self.repeats
+        inputs_alone, repeats, named = self.signature.inputs_alone, self.repeats, self.named
 
         def call(*args: Any, **kwargs: Any) -> Any:
             inputs: Sequence[Any]
@@ -107,6 +111,8 @@ class Op:
             for x in inputs:
                 if x.__class__ is Var:
                     return x.tape.apply(self, inputs, attrs)
+            if TENSORS.issuperset(map(type, inputs)) and (named is None or attrs[named[0]].__class__ in PLAIN):
+                return self.compute(inputs, attrs)
             return self._compute_alone(inputs, attrs)
 
         return call
@@ -153,7 +159,13 @@ class Op:
 
     def _attributes(self, values: Sequence[Any]) -> "Attributes":
         """The attributes as plain values. Raises DTypeError or GradientError for one that is of no kind it takes."""
-        return Attributes(self.signature.plain(values, self.instead))
+        key = tuple(map(exact_key, values))
+        known = self._bound.get(key)
+        if known is None:
+            known = Attributes(self.signature.plain(values, self.instead))
+            if all(part.__class__ is tuple for part in key):  # a list is no key
+                _keep(self._bound, key, known)
+        return known
 
     def resolve(self, attrs: Mapping[str, Any], known: Bindings) -> tuple[Mapping[str, Any], Pattern | None]:
         """The attributes, plain values for one given as ``Shape[...]``, and that shape: the result must have it.
@@ -162,7 +174,7 @@ class Op:
         """
         assert self.named, "the caller asks whether there is such an attribute"
         name, meaning = self.named
-        if attrs[name].__class__ in (int, tuple):
+        if attrs[name].__class__ in PLAIN:
             return attrs, None
         pattern = Pattern.named(self.name, attrs[name])
         return {**attrs, name: meaning(pattern, self.where_named, known)}, pattern
@@ -256,13 +268,11 @@ class Op:
         self, g: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any], needs: Sequence[bool]
     ) -> list[tuple[int, Any]]:
         """The cotangents of the inputs that need one and have one, as (position, cotangent), given the output's."""
-        rules: Sequence[Any] = self.vjp
-        wanted = enumerate(zip(needs, self.smooth, strict=True))
-        return [
-            (i, rules[i](g, inputs, output, attrs))  # pyright: ignore[reportCallIssue]
-            for i, (need, smooth) in wanted
-            if need and smooth
-        ]
+        found: list[tuple[int, Any]] = []
+        for i, rule in enumerate(self.vjp):
+            if needs[i] and rule.__class__ is Derivative:
+                found.append((i, rule.pull(g, inputs, output, attrs)))  # noqa: PERF401  (a call more before 3.12)
+        return found
 
     def push(self, tangents: Sequence[Any], inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
         """The tangent of the output given those of the inputs, None for one that is zero; None if it is zero."""

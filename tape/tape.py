@@ -240,10 +240,11 @@ class Tape(Inspection, Generic[D]):
             self.bind(op.where_named, shape, out.sizes)
         if others:
             parents = self._with_constants(inputs, values, place)
-        if not out.spec.floating:
-            needs = [False] * len(needs)
-        new, wanted = len(all_nodes), True in needs
-        all_nodes.append(Node(new, op, attrs, out, tuple(parents), values, needs, wanted, None, self._scope, place))
+        wanted, kept = out.spec.floating and True in needs, tuple(needs)  # which the collector need not look into
+        if not wanted:
+            kept = (False,) * len(kept)
+        new = len(all_nodes)
+        all_nodes.append(Node(new, op, attrs, out, tuple(parents), values, kept, wanted, None, self._scope, place))
         return Var(self, new, generation)
 
     def _with_constants(

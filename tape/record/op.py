@@ -271,7 +271,7 @@ class Op:
         found: list[tuple[int, Any]] = []
         for i, rule in enumerate(self.vjp):
             if needs[i] and rule.__class__ is Derivative:
-                found.append((i, rule.pull(g, inputs, output, attrs)))  # noqa: PERF401  (a call more before 3.12)
+                found.append((i, rule.pull(g, inputs, output, attrs)))
         return found
 
     def push(self, tangents: Sequence[Any], inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:

@@ -270,7 +270,7 @@ class Op:
         """The cotangents of the inputs that need one and have one, as (position, cotangent), given the output's."""
         found: list[tuple[int, Any]] = []
         for i, rule in enumerate(self.vjp):
-            if needs[i] and rule.__class__ is Derivative:
+            if needs[i] and isinstance(rule, Derivative):
                 found.append((i, rule.pull(g, inputs, output, attrs)))
         return found
 

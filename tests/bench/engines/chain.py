@@ -16,7 +16,7 @@ import numpy as np
 
 from dgrr.runtime import SGD, capture
 from dgrr.runtime.captured import plans
-from dgrr.runtime.lower import compile
+from dgrr.runtime.lower import compile, lower
 from dgrr.tape import AnyVar, Tape, ops
 
 FACTOR = 0.999
@@ -53,7 +53,7 @@ class Parts:
             ("graphs", plans, "step_graph"),
             ("comparing", plans, "require_equal"),
             ("passes", compile, "_lowered"),
-            ("lowering", compile.Lowering, "run"),
+            ("lowering", lower.Lowering, "run"),
             ("memory", compile, "plan"),
             ("binding", plans, "bound_on"),
         ):

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, cast, overload
 
+import numpy as np
 import numpy.typing as npt
 
 from .errors import DomainError, DTypeError, GradientError, ShapeError
@@ -94,7 +95,7 @@ class Tape(Inspection, Generic[D]):
     def param(self, value: npt.ArrayLike, shape: None = None, *, name: str | None = None) -> Gradual[D]: ...
     def param(self, value: Any, shape: Any = None, *, name: str | None = None) -> Any:
         """A leaf that is to be trained: floats only. Raises DTypeError for other values."""
-        dtype = as_array(value, "param: argument 'value'").dtype
+        dtype = (value if value.__class__ is np.ndarray else as_array(value, "param: argument 'value'")).dtype
         if dtype.kind != "f":
             raise DTypeError(f"param: argument 'value': expected float32 or float64, got {dtype}")
         return self._enter("param", value, shape, name, requires_grad=True)
@@ -124,8 +125,10 @@ class Tape(Inspection, Generic[D]):
             )
         if shape is not None:
             self.bind(f"{call}: argument 'value'", Pattern.named(call, shape), tensor.sizes)
-        wanted = TRUTH(f"{call}: argument 'requires_grad'", requires_grad) and tensor.dtype in FLOATS
-        id = self._append_leaf(tensor, name, caller() if self._locations else None, requires_grad=wanted)
+        if requires_grad.__class__ is not bool:
+            requires_grad = TRUTH(f"{call}: argument 'requires_grad'", requires_grad)
+        wanted, place = requires_grad and tensor.spec.floating, caller() if self._locations else None
+        id = self._append_leaf(tensor, name, place, requires_grad=wanted)
         return Var(self, id, self.generation)
 
     def bind(self, call: str, pattern: Pattern, sizes: tuple[int, ...]) -> None:
@@ -237,10 +240,11 @@ class Tape(Inspection, Generic[D]):
             self.bind(op.where_named, shape, out.sizes)
         if others:
             parents = self._with_constants(inputs, values, place)
-        if not out.spec.floating:
-            needs = [False] * len(needs)
-        new, wanted = len(all_nodes), True in needs
-        all_nodes.append(Node(new, op, attrs, out, tuple(parents), values, needs, wanted, None, self._scope, place))
+        wanted, kept = out.spec.floating and True in needs, tuple(needs)  # which the collector need not look into
+        if not wanted:
+            kept = (False,) * len(kept)
+        new = len(all_nodes)
+        all_nodes.append(Node(new, op, attrs, out, tuple(parents), values, kept, wanted, None, self._scope, place))
         return Var(self, new, generation)
 
     def _with_constants(
@@ -387,7 +391,10 @@ class Tape(Inspection, Generic[D]):
 
     def sweep(self, cotangents: list[Any], start: int, create_graph: bool, live: Live = None) -> DenseGrads[Any]:
         """The reverse sweep down from node ``start``, from cotangents that fit."""
-        lift: Callable[[int], Any] = self.var if create_graph else lambda id: self._nodes[id].value
+        generation, nodes = self.generation, self._nodes
+        lift: Callable[[int], Any] = (
+            (lambda id: Var(self, id, generation)) if create_graph else lambda id: nodes[id].value
+        )
         accept: Callable[[Any], Any] = self._as_var if create_graph else _as_tensor
         hooked = partial(self._hooks.run, accept=accept) if self._hooks else None
         cotangents = [g if g is None else accept(g) for g in cotangents]

@@ -4,6 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...base.arrays import Array
+from ...base.collector import collector_paused
 from ...tape import DomainError
 from ..ir.forward import forward_graph, record_forward
 from ..library.source import LibrarySource, Weights, closed_over, names_of
@@ -97,6 +98,7 @@ class CapturedForward:
 class _Table(InputBuffers):
     """What runs for batches of one signature."""
 
+    @collector_paused()
     def __init__(
         self,
         function: Forward,

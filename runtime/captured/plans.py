@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ...base.arrays import Array
+from ...base.collector import collector_paused
 from ...base.runs.completed_step import StepNumbers, StepTape, TapeNode
 from ...tape import AnyTensor, DgrrError, DomainError
 from ...tape.graph.backward import DenseGrads
@@ -50,6 +51,7 @@ class Plans(InputBuffers):
     All share the parameters, the state and the input buffers; each has an arena of its own.
     """
 
+    @collector_paused()
     def __init__(
         self,
         step: TrainingStep,
@@ -181,6 +183,7 @@ class Plans(InputBuffers):
     def _rows(self) -> tuple[TapeNode, ...]:
         return tuple([node.row for node in self._listed])
 
+    @collector_paused()
     def _bound(self, graph: IRGraph, constants: dict[int, Array]) -> "Executable":
         plan = self._compile(graph, constants)
         self._arenas += plan.arena_bytes

@@ -32,6 +32,8 @@ def canonical(value: Any) -> Any:
     >>> canonical((np.int64(3), slice(np.int64(1), None), np.float32))
     (3, slice(1, None, None), dtype('float32'))
     """
+    if value.__class__ in ATOMS:
+        return value
     if isinstance(value, tuple):
         return tuple([canonical(v) for v in cast(Sequence[Any], value)])
     if isinstance(value, slice):

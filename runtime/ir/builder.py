@@ -175,7 +175,7 @@ class Builder:
         """The node that makes the value ``id`` by the op of a tape's node, from the values of its parents."""
         assert node.op is not None, "a leaf is a value without a node"
         given = iter(parents)
-        inputs = tuple([None if x is None else next(given) for x in node.inputs])
+        inputs = tuple([None if x is None else next(given) for x in node.inputs] if None in node.inputs else given)
         attrs = {key: canonical(value) for key, value in node.attrs.items()}
         self.nodes.append(IRNode(len(self.nodes), node.op.name, inputs, (id,), attrs))
 

@@ -12,7 +12,7 @@ def eliminate_dead_code(graph: IRGraph) -> IRGraph:
     live = {*graph.outputs.values(), *graph.updates.values()}
     kept: list[IRNode] = []
     for node in reversed(graph.nodes):
-        if not node.outputs or live.intersection(node.outputs):
+        if not node.outputs or not live.isdisjoint(node.outputs):
             needed = with_results(node, live) if node.op in ATTRIBUTES else node
             live.update(needed.reads, needed.outputs)
             kept.append(needed)
@@ -31,8 +31,10 @@ def eliminate_common_subexpressions(graph: IRGraph) -> IRGraph:
         _merge(same, (value.id,), known.setdefault(content, (value.id,)))
     nodes: list[IRNode] = []
     for node in graph.nodes:
-        node = replace(node, inputs=tuple([None if i is None else same.get(i, i) for i in node.inputs]))
-        key = (node.op, node.inputs, repr(sorted(node.attrs.items())))
+        inputs = tuple([None if i is None else same.get(i, i) for i in node.inputs])
+        if inputs != node.inputs:
+            node = replace(node, inputs=inputs)
+        key = (node.op, inputs, tuple(sorted(node.attrs_shown)))
         if node.op in STATE_OPS or known.setdefault(key, node.outputs) is node.outputs:
             nodes.append(node)
         else:

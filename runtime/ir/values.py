@@ -65,14 +65,19 @@ class IRNode:
     @property
     def reads(self) -> tuple[int, ...]:
         """The inputs that are given."""
-        return tuple([i for i in self.inputs if i is not None])
+        given: Any = self.inputs
+        return tuple([i for i in given if i is not None]) if None in given else given
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IRNode) and self._content() == other._content()
 
     def _content(self) -> tuple[object, ...]:
-        attrs = tuple([(name, repr(value)) for name, value in self.attrs.items()])
-        return self.id, self.op, self.inputs, self.outputs, attrs
+        return self.id, self.op, self.inputs, self.outputs, self.attrs_shown
+
+    @property
+    def attrs_shown(self) -> tuple[tuple[str, str], ...]:
+        """The attributes as text, which tells them apart to the bit."""
+        return tuple([(name, repr(value)) for name, value in self.attrs.items()]) if self.attrs else ()
 
 
 @dataclass(frozen=True)

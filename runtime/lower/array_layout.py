@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -10,6 +11,9 @@ from numpy.lib.stride_tricks import as_strided
 
 from ...base.arrays import Array
 from ...tape.numerics.sizes import Sizes
+
+LAYOUTS_KEPT = 4096
+"""Layouts that are kept once they are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,7 @@ class ArrayLayout:
     dtype: np.dtype[Any]
 
     @classmethod
+    @lru_cache(LAYOUTS_KEPT)
     def dense(cls, shape: Sizes, dtype: np.dtype[Any]) -> "ArrayLayout":
         """Row-major order without gaps."""
         strides, stride = list[int](), dtype.itemsize
@@ -44,14 +49,7 @@ class ArrayLayout:
     @property
     def is_dense(self) -> bool:
         """Whether its elements lie in row-major order without gaps; an axis of one element may have any stride."""
-        expected = self.dtype.itemsize
-        if 0 in self.shape:
-            return True
-        for size, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
-            if size != 1 and stride != expected:
-                return False
-            expected *= size
-        return True
+        return _is_dense(self.shape, self.strides, self.dtype.itemsize)
 
     def through(self, view: Callable[[Array], Array]) -> "ArrayLayout | None":
         """The layout that a view function gives; None where it has to copy.
@@ -75,3 +73,15 @@ class ArrayLayout:
     def array(self, memory: Array) -> Array:
         """The array of this layout over storage given as bytes."""
         return np.ndarray(self.shape, self.dtype, memory, self.offset, self.strides)
+
+
+@lru_cache(LAYOUTS_KEPT)
+def _is_dense(shape: Sizes, strides: Sizes, itemsize: int) -> bool:
+    expected = itemsize
+    if 0 in shape:
+        return True
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size != 1 and stride != expected:
+            return False
+        expected *= size
+    return True

@@ -233,23 +233,26 @@ def bind(plan: BindingPlan, outside: Mapping[int, Array]) -> Bound:
     memory = {root: bytes_of(array) for root, array in outside.items()}
     memory |= {whole: _group(plan, whole, outside) for whole in plan.program.groups}
     memory |= {root: arena[b.offset : b.offset + b.nbytes] for root, b in plan.slots.items() if root not in outside}
-    ops, program = plan.program.ops, plan.program
+    program = plan.program
+    ops, places = program.ops, program.places
     base = {root: int(m.ctypes.data) for root, m in memory.items()}
-    tables, rows = list[int](), np.empty((len(ops), machine.ROW), np.int64)
+    tables, rows = list[int](), list[tuple[int, ...]]()
     starts, every = list[int](), list[Words]()
     for i, op in enumerate(ops):
         starts.append(len(tables))
-        tables += [base[program.root(v)] + program.layout(v).offset for v in op.table]
+        tables += [base[place.root] + place.layout.offset for v in op.table if (place := places[v])]
         if i in plan.scratch:
             tables.append(int(arena.ctypes.data) + plan.scratch[i].offset)
     pointers = np.array(tables, np.int64)
+    first = int(pointers.ctypes.data)
     for i, op in enumerate(ops):
         words = op.words if isinstance(op.words, Words) else op.words.words(operand_strides(program, op))
         every.append(words)
-        table = int(pointers.ctypes.data) + 8 * starts[i]
-        rows[i] = op.kernel.address(op.element), table, words.address, plan.parts[i]
+        rows.append((op.kernel.address(op.element), first + 8 * starts[i], words.address, plan.parts[i]))
     kept = [arena, *outside.values(), pointers]
-    return Bound(plan, memory, rows, np.zeros(2, np.int64), plan.shared, every, kept)
+    return Bound(
+        plan, memory, np.array(rows, np.int64).reshape(-1, machine.ROW), np.zeros(2, np.int64), plan.shared, every, kept
+    )
 
 
 def _missing(plan: BindingPlan) -> list[Task]:

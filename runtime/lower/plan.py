@@ -118,14 +118,14 @@ def _scratch(program: Program, op: LoweredOp, parts: int) -> int:
 
 def _lives(program: Program, *, in_place: bool) -> dict[int, _Life]:
     """The life of every root that an op makes."""
-    last = _last_reads(program)
+    last, places = _last_reads(program), program.places
     lives: dict[int, _Life] = {}
     for i, op in enumerate(program.ops):
-        for root in {program.root(v): None for v in op.outputs}:
+        for root in [places[v].root for v in op.outputs]:
             if root in lives or not program.is_static(root):
                 continue
             end = max(last.get(root, i), i)
-            taken = _overwritten(program, op, i, root, lives, last) if in_place else None
+            taken = _overwritten(program, op, i, root, lives, last) if in_place and op.aliases else None
             if taken is None:
                 lives[root] = _Life(root, program.layout(root).nbytes, i, end)
             else:
@@ -136,10 +136,10 @@ def _lives(program: Program, *, in_place: bool) -> dict[int, _Life]:
 
 def _last_reads(program: Program) -> dict[int, int]:
     """The last op that reads each root; past the end for what must stay."""
-    last: dict[int, int] = {}
+    last, places = dict[int, int](), program.places
     for i, op in enumerate(program.ops):
         for value in op.table:
-            last[program.root(value)] = i
+            last[places[value].root] = i
     return {**last, **dict.fromkeys(program.kept, len(program.ops))}
 
 
@@ -147,11 +147,13 @@ def _overwritten(
     program: Program, op: LoweredOp, i: int, root: int, lives: Mapping[int, _Life], last: Mapping[int, int]
 ) -> _Life | None:
     """The life whose memory the output may take: of an input that fills it and is read here for the last time."""
-    roots = [program.root(v) for v in op.inputs]
+    places, nbytes = program.places, program.layout(root).nbytes
+    roots = [places[v].root for v in op.inputs]
     for position in op.aliases:
         given = roots[position]
-        fits = program.layout(op.inputs[position]).nbytes == program.layout(root).nbytes
-        whole = given in lives and program.layout(given).nbytes == program.layout(root).nbytes
-        if fits and whole and last[given] == i and roots.count(given) == 1 and lives[given].last == i:
-            return lives[given]
+        life = lives.get(given)
+        if life is None or not life.last == last[given] == i or roots.count(given) > 1:
+            continue
+        if places[op.inputs[position]].layout.nbytes == nbytes == program.layout(given).nbytes:
+            return life
     return None

@@ -1,6 +1,7 @@
 """Programs: a step as a straight list of kernel calls over places in storage."""
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -136,7 +137,7 @@ class Program(Tabled):
 
     def with_kernels(self, kernels: Mapping[Kernel, Kernel]) -> "Program":
         """The same program with other kernels in the place of some."""
-        return self.with_ops([op.with_kernels(kernels) for op in self.ops])
+        return self.with_ops([op.with_kernels(kernels) for op in self.ops]) if kernels else self
 
     def kernels(self) -> list[Kernel]:
         """The kernels that its ops call, each once, those inside chains too."""
@@ -162,10 +163,10 @@ class Program(Tabled):
 
     def readers(self) -> dict[int, list[LoweredOp]]:
         """The ops that read each root."""
-        found: dict[int, list[LoweredOp]] = {}
+        found, places = defaultdict[int, list[LoweredOp]](list), self.places
         for op in self.ops:
-            for root in {self.root(v) for v in op.inputs}:
-                found.setdefault(root, []).append(op)
+            for root in {places[v].root for v in op.inputs}:
+                found[root].append(op)
         return found
 
     def table(self) -> PlainTable:

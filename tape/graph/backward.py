@@ -59,7 +59,7 @@ def sweep(
     Raises GradientError if an op's VJP returns a contribution of the wrong shape or a hook something that does
     not fit; with ``check`` NonFiniteError for a contribution that is infinite or NaN.
     """
-    add, last = OPS["add"], 0 if live is None else min(live, default=0)
+    add, last = OPS["add"].call, 0 if live is None else min(live, default=0)
     for id in range(start, last - 1, -1):
         node, g = nodes[id], cotangents[id]
         loop: Loop | None = node.loop

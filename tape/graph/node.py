@@ -1,14 +1,14 @@
 """Nodes: what a tape is made of."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from ..errors import GradientError, ShapeError
 from ..location import CodePosition, Location
 from ..record.op import Op
 from ..values.tensor import AnyTensor
 from ..values.unique import Unique
-from ..var.var import shape_of
+from ..var.var import Var, shape_of
 
 LEAF = "leaf"
 """The op name of nodes that no op made."""
@@ -106,17 +106,15 @@ class Node(Unique):
             every = iter(ids)
             ids = [-1 if x is None else next(every) for x in self.inputs]
         needs = self.needs if live is None else [need and ids[i] in live for i, need in enumerate(self.needs)]
-        pulled = self.op.pull(g, inputs, output, self.attrs, needs)
-        for i, contribution in pulled:
-            self._check(i, ids[i], contribution)
-        return [(ids[i], contribution) for i, contribution in pulled]
+        found: list[tuple[int, Any]] = []
+        for i, made in self.op.pull(g, inputs, output, self.attrs, needs):
+            value = self.inputs[i]
+            if value is not None and (made.value if made.__class__ is Var else made).spec is not value.spec:
+                self._refuse(value, ids[i], made)
+            found.append((ids[i], made))
+        return found
 
-    def _check(self, position: int, parent: int, contribution: Any) -> None:
-        value = self.inputs[position]
-        if value is None or (contribution.__class__ is AnyTensor and contribution.spec is value.spec):
-            return
-        if shape_of(contribution) == value.sizes and contribution.dtype == value.dtype:  # a Var, when recorded
-            return
+    def _refuse(self, value: AnyTensor, parent: int, contribution: Any) -> NoReturn:
         raise GradientError(
             f"backward of node {self.id} ({self.op_name}): its VJP for parent {parent} must return "
             f"{value.dtype} of shape {value.sizes}, got {contribution.dtype} of shape "

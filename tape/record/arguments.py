@@ -12,6 +12,9 @@ from ..var.var import Var
 from .kinds import require_in_range
 from .signature import Signature
 
+ARRAYS = AnyTensor | np.ndarray
+"""Types of what says how many elements a number stands for."""
+
 NUMBERS = int | float | np.integer | np.floating | np.bool_
 """Types of numbers that become constants."""
 
@@ -32,38 +35,45 @@ def tensors_of(signature: Signature, inputs: Sequence[Any]) -> list[AnyTensor | 
 def _tensor(signature: Signature, i: int, x: Any, inputs: Sequence[Any]) -> AnyTensor | None:
     if isinstance(x, AnyTensor):
         return x
-    where = f"{signature.name}: argument {signature.inputs[i]!r}"
     given: Any = x
+    if x.__class__ is float:
+        return _constant(signature, given, i, inputs)
+    where = signature.where(signature.inputs[i])
     index = isinstance(x, int | np.integer) and signature.inputs[i] in signature.indices
     if index or isinstance(x, np.ndarray | list | tuple):
         _require_no_vars(where, given)
         return AnyTensor.leaf(given, where)
     if isinstance(x, NUMBERS):
-        return _constant(signature, where, given, i, inputs)
+        return _constant(signature, given, i, inputs)
     if x is None:  # whether it may be omitted, `infer_spec` knows
         return None
     raise no_tensor(where, given)
 
 
-def _constant(signature: Signature, where: str, x: float | np.generic, i: int, inputs: Sequence[Any]) -> AnyTensor:
+def _constant(signature: Signature, x: float | np.generic, i: int, inputs: Sequence[Any]) -> AnyTensor:
     """A number as a constant: of the element type and the shape of what it stands beside."""
-    own = signature.own_dtypes[i]
-    like = next((inputs[j] for j in signature.alike[i] if _is_array(inputs[j])), None)
+    own, like = signature.own_dtypes[i], None
+    for j in signature.alike[i]:
+        if _is_array(inputs[j]):
+            like = inputs[j]
+            break
     if own is not None:  # where nothing has its type, any tensor says how many
         like = next((y for y in inputs if _is_array(y)), None) if like is None else like
     if like is None:
-        raise _no_type(signature, where, x, i, inputs)
+        raise _no_type(signature, x, i, inputs)
     dtype = like.dtype if own is None else own
-    _require_exact(where, x, dtype)
+    if dtype.kind != "f" or x.__class__ is not float:
+        _require_exact(signature.where(signature.inputs[i]), x, dtype)
     return AnyTensor.number(x, dtype, tuple(like.shape))
 
 
-def _no_type(signature: Signature, where: str, x: object, i: int, inputs: Sequence[Any]) -> DTypeError:
+def _no_type(signature: Signature, x: object, i: int, inputs: Sequence[Any]) -> DTypeError:
     """The error for a number without a tensor whose element type it could have."""
     others = [f" or for {signature.inputs[j]!r}" for j in signature.alike[i] if j != i]
     shape = next(tuple(y.shape) for y in inputs if _is_array(y))
     return DTypeError(
-        f"{where}: expected an array here{''.join(others)}, got {x!r}: nothing says the number's element type; "
+        f"{signature.where(signature.inputs[i])}: expected an array here{''.join(others)}, got {x!r}: "
+        "nothing says the number's element type; "
         f"write np.full({shape}, {x!r}, np.float32)"
     )
 
@@ -87,7 +97,7 @@ def _require_no_vars(where: str, x: Any) -> None:
 
 
 def _is_array(x: Any) -> bool:
-    return isinstance(x, AnyTensor | np.ndarray)
+    return isinstance(x, ARRAYS)
 
 
 def _require_exact(where: str, x: float | np.generic, dtype: np.dtype[Any]) -> None:

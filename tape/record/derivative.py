@@ -1,7 +1,7 @@
 """Derivative rules: functions written in ops, whose parameter names say what they need."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, reduce
+from functools import cached_property, reduce
 from typing import Any, Final
 
 from ..var.var import shape_of
@@ -50,9 +50,17 @@ class Derivative:
             raise TypeError(f"op {op}: a derivative takes {unknown[0]!r}; it may take {', '.join(known)}")
         self.sources = [known[name] for name in self.names]
 
+    @cached_property
+    def pull(self) -> Source:
+        """What ``__call__`` does, as one function: it finds what each name of the rule stands for where it calls it."""
+        found = ", ".join(self.sources)
+        known = {"rule": self.rule, "shape_of": shape_of}
+        made: Source = eval(f"lambda given, inputs, output, attrs: rule({found})", known)
+        return made
+
     def __call__(self, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
         """Apply the rule; ``given`` is the cotangent, or the tangents in the order of the inputs."""
-        return self.rule(*[source(given, inputs, output, attrs) for source in self.sources])
+        return self.pull(given, inputs, output, attrs)
 
 
 def names_of(rule: Callable[..., Any]) -> tuple[str, ...]:
@@ -82,37 +90,11 @@ class AlongAll:
         return reduce(self.add(), moved)
 
 
-def _sources(signature: Signature, given: Sequence[str]) -> dict[str, Source]:
-    known: dict[str, Source] = {"y": _output}
+def _sources(signature: Signature, given: Sequence[str]) -> dict[str, str]:
+    """Where each name that a rule may take comes from, as an expression of what `Derivative` is called with."""
+    known = {"y": "output"}
     for i, name in enumerate(signature.inputs):
-        known[name] = partial(_input, i)
-        known[f"{name}_shape"] = partial(_input_shape, i)
-    for name in signature.attributes:
-        known[name] = partial(_attribute, name)
-    if len(given) == 1:
-        return {**known, given[0]: _direction}
-    return {**known, **{name: partial(_direction_of, i) for i, name in enumerate(given)}}
-
-
-def _output(given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
-    return output
-
-
-def _input(i: int, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
-    return inputs[i]
-
-
-def _input_shape(i: int, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
-    return shape_of(inputs[i])
-
-
-def _attribute(name: str, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
-    return attrs[name]
-
-
-def _direction(given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
-    return given
-
-
-def _direction_of(i: int, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
-    return given[i]
+        known |= {name: f"inputs[{i}]", f"{name}_shape": f"shape_of(inputs[{i}])"}
+    known |= {name: f"attrs[{name!r}]" for name in signature.attributes}
+    alone = len(given) == 1
+    return known | {name: "given" if alone else f"given[{i}]" for i, name in enumerate(given)}

@@ -174,6 +174,8 @@ def permuted(x: Slot, axes: Sizes) -> Slot:
 
 def order(result: Slot) -> list[Slot]:
     """The slots with a step that ``result`` needs, each after those it reads."""
+    if result.step is not None and all(x.step is None for x in result.step.inputs):
+        return [result]
     done: list[Slot] = []
 
     def visit(slot: Slot) -> None:
@@ -243,8 +245,11 @@ def _kernel_runner(step: KernelStep) -> Runner:
         out, status = empty(shape, dtype), REFUSED
         if work < launch.PARALLEL_WORK:
             status = run_alone(address, words, 0, (out, *arrays))
+            if status == REFUSED:  # a repeated number, as a rule
+                arrays = tuple(map(dense, arrays))
+                status = run_alone(address, words, 0, (out, *arrays))
         if status == REFUSED:
-            arrays = tuple([dense(a) for a in arrays])
+            arrays = tuple(map(dense, arrays))
             status = launch.run(address, ints, (out, *arrays), launch.parts_for(work))
             out.setflags(write=False)
         if status:

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 from ..errors import DTypeError, ShapeError
-from ..values.attributes import Attributes
+from ..values.attributes import Attributes, exact_key
 from ..values.shape import Bindings, Pattern
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
@@ -27,12 +27,16 @@ from .samples import Bad, Samples
 from .signature import Signature
 
 F = TypeVar("F", bound=Callable[..., Any])
+V = TypeVar("V")
 
 PREPARED_KEPT = 4096
-"""Signatures (shapes, dtypes, attributes) whose lowering an op keeps; the oldest are dropped first."""
+"""Signatures (shapes, dtypes, attributes) whose result and lowering an op keeps; the oldest are dropped first."""
 
 TENSORS = frozenset({AnyTensor, type(None)})
 """What ops compute with."""
+
+PLAIN = frozenset({int, tuple})
+"""What an attribute that may be given as ``Shape[...]`` is otherwise."""
 
 SPEC, ARRAY = attrgetter("spec"), attrgetter("array")
 
@@ -78,6 +82,9 @@ class Op:
     instead: Mapping[str, str]
     repeats: bool
     prepared: dict[Any, Computation] = field(default_factory=dict[Any, Computation])
+    _bound: dict[Any, Attributes] = field(default_factory=dict[Any, Attributes], init=False)
+    _inferred: dict[Any, Spec] = field(default_factory=dict[Any, Spec], init=False)
+    _lowered: dict[Any, tuple[list[Slot], Slot]] = field(default_factory=dict[Any, Any], init=False)
 
     def __reduce__(self) -> Any:
         """Copies and pickles are the one record of this name."""
@@ -90,7 +97,7 @@ class Op:
     @cached_property
     def call(self) -> Callable[..., Any]:
         """What ``__call__`` does; the public function is this very function."""
-        inputs_alone, repeats = self.signature.inputs_alone, self.repeats
+        inputs_alone, repeats, named = self.signature.inputs_alone, self.repeats, self.named
 
         def call(*args: Any, **kwargs: Any) -> Any:
             inputs: Sequence[Any]
@@ -104,6 +111,8 @@ class Op:
             for x in inputs:
                 if x.__class__ is Var:
                     return x.tape.apply(self, inputs, attrs)
+            if TENSORS.issuperset(map(type, inputs)) and (named is None or attrs[named[0]].__class__ in PLAIN):
+                return self.compute(inputs, attrs)
             return self._compute_alone(inputs, attrs)
 
         return call
@@ -150,7 +159,13 @@ class Op:
 
     def _attributes(self, values: Sequence[Any]) -> "Attributes":
         """The attributes as plain values. Raises DTypeError or GradientError for one that is of no kind it takes."""
-        return Attributes(self.signature.plain(values, self.instead))
+        key = tuple(map(exact_key, values))
+        known = self._bound.get(key)
+        if known is None:
+            known = Attributes(self.signature.plain(values, self.instead))
+            if all(part.__class__ is tuple for part in key):  # a list is no key
+                _keep(self._bound, key, known)
+        return known
 
     def resolve(self, attrs: Mapping[str, Any], known: Bindings) -> tuple[Mapping[str, Any], Pattern | None]:
         """The attributes, plain values for one given as ``Shape[...]``, and that shape: the result must have it.
@@ -159,7 +174,7 @@ class Op:
         """
         assert self.named, "the caller asks whether there is such an attribute"
         name, meaning = self.named
-        if attrs[name].__class__ in (int, tuple):
+        if attrs[name].__class__ in PLAIN:
             return attrs, None
         pattern = Pattern.named(self.name, attrs[name])
         return {**attrs, name: meaning(pattern, self.where_named, known)}, pattern
@@ -179,12 +194,20 @@ class Op:
         """The value of the op on tensors. What is decided by their specs is kept, so that it is decided once."""
         given = values if None not in values else [v for v in values if v is not None]
         specs = tuple(map(SPEC, given)) if given is values else tuple([None if v is None else v.spec for v in values])
-        key = (specs, attrs.key if type(attrs) is Attributes else Attributes(attrs).key)
+        key = specs, attrs.key if type(attrs) is Attributes else self._key(attrs)
         run, spec = self.prepared.get(key) or self._prepare(key, specs, attrs)
         return AnyTensor(run(*map(ARRAY, given)), spec)
 
+    def _key(self, attrs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """What tells attributes apart, as the ``key`` of `Attributes` does, in whatever order they are given."""
+        return tuple([exact_key(attrs[name]) for name in self.signature.attributes])
+
     def infer_spec(self, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> Spec:
-        """Shape and dtype of the result. Raises ShapeError, DTypeError or DomainError."""
+        """Shape and dtype of the result, inferred once. Raises ShapeError, DTypeError or DomainError."""
+        key = tuple(specs), attrs.key if type(attrs) is Attributes else self._key(attrs)
+        return self._inferred.get(key) or _keep(self._inferred, key, self._infer(specs, attrs))
+
+    def _infer(self, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> Spec:
         for name, spec in zip(self.signature.inputs, specs, strict=True):
             if spec is None and name not in self.signature.optional:
                 raise no_tensor(f"{self.name}: argument {name!r}", None)
@@ -210,7 +233,11 @@ class Op:
             raise type(error)(f"{str(error).partition('; ')[0]}; {advice}") from None
 
     def lowered(self, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> tuple[list[Slot], Slot]:
-        """The input slots that are given and the slot of the result."""
+        """The input slots that are given and the slot of the result, the same ones at every call."""
+        key = tuple(specs), attrs.key if type(attrs) is Attributes else self._key(attrs)
+        return self._lowered.get(key) or _keep(self._lowered, key, self._lower(specs, attrs))
+
+    def _lower(self, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> tuple[list[Slot], Slot]:
         slots = [None if spec is None else Slot(spec) for spec in specs]
         result = self.lower(*slots, **attrs)
         return [s for s in slots if s is not None], result
@@ -220,10 +247,7 @@ class Op:
         slots, result = self.lowered(specs, attrs)
         if result.spec is not spec:
             raise ShapeError(f"op {self.name}: its lowering gives {result.spec}, its infer {spec}; fix the op")
-        if len(self.prepared) >= PREPARED_KEPT:
-            self.prepared.pop(next(iter(self.prepared)), None)
-        self.prepared[key] = made = prepare(slots, result), spec
-        return made
+        return _keep(self.prepared, key, (prepare(slots, result), spec))
 
     @property
     def description(self) -> Description:
@@ -244,13 +268,11 @@ class Op:
         self, g: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any], needs: Sequence[bool]
     ) -> list[tuple[int, Any]]:
         """The cotangents of the inputs that need one and have one, as (position, cotangent), given the output's."""
-        rules: Sequence[Any] = self.vjp
-        wanted = enumerate(zip(needs, self.smooth, strict=True))
-        return [
-            (i, rules[i](g, inputs, output, attrs))  # pyright: ignore[reportCallIssue]
-            for i, (need, smooth) in wanted
-            if need and smooth
-        ]
+        found: list[tuple[int, Any]] = []
+        for i, rule in enumerate(self.vjp):
+            if needs[i] and isinstance(rule, Derivative):
+                found.append((i, rule.pull(g, inputs, output, attrs)))
+        return found
 
     def push(self, tangents: Sequence[Any], inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
         """The tangent of the output given those of the inputs, None for one that is zero; None if it is zero."""
@@ -262,6 +284,14 @@ class Op:
 
 OPS = cast(dict[str, Op], CALLEES)
 """Every op record by name: the table that operators call through."""
+
+
+def _keep(kept: dict[Any, V], key: Any, made: V) -> V:
+    """Keep what was made for a signature, in the place of the oldest if there are many."""
+    if len(kept) >= PREPARED_KEPT:
+        kept.pop(next(iter(kept)), None)
+    kept[key] = made
+    return made
 
 
 def _listed(name: str) -> Op:

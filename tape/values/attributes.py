@@ -25,7 +25,7 @@ def exact_key(value: Any) -> Any:
     if kind in EXACT:
         return kind, value
     if isinstance(value, tuple):
-        parts = cast(Sequence[Any], value)
+        parts: Any = value
         kinds = tuple(map(type, parts))
         return (kinds, parts) if EXACT.issuperset(kinds) else tuple([exact_key(v) for v in parts])
     if isinstance(value, slice):  # not hashable before Python 3.12
@@ -42,4 +42,4 @@ class Attributes(dict[str, Any]):
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         super().__init__(values)
-        self.key = tuple([exact_key(v) for v in values.values()])
+        self.key = tuple(map(exact_key, values.values()))

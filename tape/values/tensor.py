@@ -162,9 +162,11 @@ def as_array(value: Any, where: str) -> Array:
     Raises DTypeError for what is no array: lists of unequal lengths, whole numbers beyond int64, and Vars, whose
     gradient would end here without a word.
     """
-    _require_no_var(where, value)
+    given: Any = value
+    if given.__class__ is not np.ndarray:
+        _require_no_var(where, given)
     try:
-        array = np.asarray(value)
+        array = np.asarray(given)
     except (ValueError, TypeError, OverflowError) as error:
         raise DTypeError(f"{where}: expected an array of numbers, got {type(value).__name__}: {error}") from None
     if array.dtype.kind == "u" and array.size and int(array.max()) >= INT64:

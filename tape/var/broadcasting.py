@@ -14,6 +14,9 @@ from ..values.tensor import AnyTensor
 from .handle import Handle
 from .op_table import OPS
 
+NUMBERS = frozenset({float, int})
+"""Types of what takes the shape of the other operand, and is known at a glance."""
+
 
 def shape_of(x: Any) -> Sizes:
     """The sizes of a Var, a tensor or an array as a plain tuple."""
@@ -26,7 +29,8 @@ def shape_of(x: Any) -> Sizes:
 
 def binary(op: str, a: Any, b: Any) -> Any:
     """An op of two operands after broadcasting both to their common shape."""
-    if not (a.__class__ is b.__class__ and a.value.spec is b.value.spec):
+    number = a.__class__ in NUMBERS or b.__class__ in NUMBERS
+    if not number and not (a.__class__ is b.__class__ and a.value.spec is b.value.spec):
         a, b = together(op, (a, b))
     return OPS[op].call(a, b)
 

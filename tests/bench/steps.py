@@ -201,7 +201,8 @@ def main() -> None:
         show_rows("microseconds in the median round", results["grads"])
     if args.chains:
         results["chains"] = alone.chains()
-        show_rows("a chain of n nodes, each in a fresh process", results["chains"])
+        for task, rows in results["chains"].items():
+            show_rows(f"{task} a chain: microseconds and bytes a node, each in a fresh process", rows)
     if not (args.first_step or args.grads or args.chains):
         results["steps"] = speed(args)
     if args.json is not None:

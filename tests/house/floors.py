@@ -9,7 +9,7 @@ from textwrap import TextWrapper
 FLOORS: dict[str, list[list[str]]] = {
     ".": [["base"], ["screen"], ["tape"], ["runtime"], ["trace"]],
     "base": [
-        ["arrays", "computing", "crc32", "errors", "interruption", "kernel_cache", "packages", "printed"],
+        ["arrays", "collector", "computing", "crc32", "errors", "interruption", "kernel_cache", "packages", "printed"],
         ["suggest", "system"],
         ["atomic_file", "diagnosis", "pytorch_names", "runs", "ulp"],
         ["kernel_archive"],

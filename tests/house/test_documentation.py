@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any, overload
 
@@ -104,9 +105,8 @@ def test_each_part_is_missed(old: str, new: str, missing: str) -> None:
 
 
 def changed_copy(name: str, **change: Any) -> Any:
-    record = (OPS | COMPOSED)[name]
-    fields = {field: getattr(record, field) for field in type(record).__dataclass_fields__}
-    return type(record)(**{**fields, **change})
+    record: Any = (OPS | COMPOSED)[name]
+    return replace(record, **change)
 
 
 @pytest.mark.parametrize(

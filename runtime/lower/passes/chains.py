@@ -18,9 +18,12 @@ BYTE = np.dtype(np.bool_)
 
 def fuse_chains(program: Program) -> Program:
     """Runs of at least two neighbours over more than one block, joined."""
+    runs = list(_runs(program))
+    if not any(size and len(run) > 1 for size, run in runs):
+        return program
     readers, kept = program.readers(), program.kept
     ops: list[LoweredOp] = []
-    for size, run in _runs(program):
+    for size, run in runs:
         ops += run if not size or len(run) < 2 else [_joined(program, size, run, readers, kept)]
     return program.with_ops(ops)
 

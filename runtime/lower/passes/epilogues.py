@@ -17,6 +17,8 @@ from .unit_factors import drop_unread
 
 def fuse_epilogues(program: Program) -> Program:
     """Every product with as much of its epilogue as follows it."""
+    if not any(op.kernel is gemm for op in program.ops):
+        return program
     readers, kept = program.readers(), program.kept
     born = {v: i for i, op in enumerate(program.ops) for v in op.outputs if program.is_static(program.root(v))}
     copies = {program.root(op.outputs[0]): op for op in program.ops if op.kernel is copy}

@@ -7,7 +7,7 @@ nothing of it can be seen in the bits; the gaps hold zeros.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any
 
 from ....tape.numerics.basic.finite import finite
@@ -70,15 +70,13 @@ def _grouped(program: Program, ops: Sequence[LoweredOp]) -> Program:
     first = max(places) + 1
     wholes = tuple(range(first, first + len(columns)))
     nbytes = [program.layout(v).nbytes for v in columns[0]]
-    offsets = [sum(map(aligned, nbytes[:i])) for i in range(len(nbytes))]
+    *offsets, end = accumulate(map(aligned, nbytes), initial=0)
     moved: dict[int, tuple[int, int]] = {}
     for whole, column in zip(wholes, columns, strict=True):
         roots = [program.root(v) for v in column]
         groups[whole] = dict(zip(roots, offsets, strict=True))
         moved |= {root: (whole, offset) for root, offset in groups[whole].items()}
-        places[whole] = StoragePlace(
-            whole, ArrayLayout.dense((sum(map(aligned, nbytes)) // ops[0].element.itemsize,), ops[0].element)
-        )
+        places[whole] = StoragePlace(whole, ArrayLayout.dense((end // ops[0].element.itemsize,), ops[0].element))
     places |= {v: _moved(place, moved) for v, place in places.items() if place.root in moved}
     return replace(program, places=places, groups=groups, ops=_rewritten(program, ops, wholes, places))
 

@@ -5,29 +5,33 @@ from typing import Any
 
 from ....tape.numerics.engine.launch import Words
 from ..program import LoweredOp, Program, StoragePlace
-from .unit_factors import followed
+from .unit_factors import all_followed, followed
 
 
 def share_steps(program: Program) -> Program:
     """Without kernel calls that repeat an earlier one on the same elements, within ops that go on from there."""
     known: dict[Any, LoweredOp] = {}
+    reading: dict[int, list[Any]] = {}
     moved: dict[int, StoragePlace] = {}
     ops: list[LoweredOp] = []
+    places = program.places
     for op in program.ops:
-        overwritten = {program.root(v) for v in op.outputs} - set(op.outputs)
-        if overwritten:
-            known = {key: made for key, made in known.items() if not overwritten & {place.root for place in key[-1]}}
+        overwritten = [root for v in op.outputs if (root := places[v].root) not in op.outputs]
+        for key in [key for root in overwritten for key in reading.pop(root, ())]:
+            known.pop(key, None)
         if overwritten or len(op.outputs) != 1:
             ops.append(op)
             continue
-        key = _key(op, tuple([followed(program.places[v], moved) for v in op.inputs]))
+        key = _key(op, tuple([followed(places[v], moved) for v in op.inputs]))
         first = known.setdefault(key, op)
+        if first is op:
+            for place in key[-1]:
+                reading.setdefault(place.root, []).append(key)
         if first is op or op.outputs[0] in program.graph.values:
             ops.append(op)
         else:
-            moved[op.outputs[0]] = program.places[first.outputs[0]]
-    places = {v: followed(place, moved) for v, place in program.places.items()}
-    return replace(program, ops=tuple(ops), places=places)
+            moved[op.outputs[0]] = places[first.outputs[0]]
+    return replace(program, ops=tuple(ops), places=all_followed(program, moved))
 
 
 def _key(op: LoweredOp, inputs: tuple[StoragePlace, ...]) -> Any:

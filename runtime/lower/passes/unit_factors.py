@@ -15,15 +15,21 @@ def drop_unit_factors(program: Program) -> Program:
     moved: dict[int, StoragePlace] = {}
     ops: list[LoweredOp] = []
     for op in program.ops:
-        factors = [v for v in op.inputs if v not in ones]
+        factors = [v for v in op.inputs if v not in ones] if op.kernel is kernels.mul else []
         place = followed(program.places[factors[0]], moved) if len(factors) == 1 else None
-        if op.kernel is kernels.mul and place is not None and place.root not in program.graph.updates:
+        if place is not None and place.root not in program.graph.updates:
             # what the step overwrites is no such factor: a product may be read after the update
             moved[op.outputs[0]] = place
         else:
             ops.append(op)
-    places = {v: followed(place, moved) for v, place in program.places.items()}
-    return drop_unread(replace(program, ops=tuple(ops), places=places))
+    return drop_unread(replace(program, ops=tuple(ops), places=all_followed(program, moved)))
+
+
+def all_followed(program: Program, moved: Mapping[int, StoragePlace]) -> Mapping[int, StoragePlace]:
+    """The places of all values of a program, `followed`."""
+    if not moved:
+        return program.places
+    return {v: followed(place, moved) for v, place in program.places.items()}
 
 
 def followed(place: StoragePlace, moved: Mapping[int, StoragePlace]) -> StoragePlace:
@@ -42,10 +48,10 @@ def _is_one(program: Program, value: int) -> bool:
 
 def drop_unread(program: Program) -> Program:
     """Without the ops whose outputs no one reads any more."""
-    live, ops = set(program.kept), list[LoweredOp]()
+    live, places, ops = set(program.kept), program.places, list[LoweredOp]()
     for op in reversed(program.ops):
-        roots = {program.root(v) for v in op.outputs}
-        if not roots or roots & live or any(not program.is_static(root) for root in roots):
-            live.update(program.root(v) for v in op.inputs)
+        roots = [places[v].root for v in op.outputs]
+        if not live.isdisjoint(roots) or not all(map(program.is_static, roots)) or not roots:
+            live.update([places[v].root for v in op.inputs])
             ops.append(op)
     return program.with_ops(ops[::-1])

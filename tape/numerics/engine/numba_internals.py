@@ -7,7 +7,6 @@ break with any new version of numba; so the versions allowed are those that the 
 # numba's own classes and functions carry no types.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
 import copy
-import gc
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -36,6 +35,7 @@ from numba.core.typing.templates import (
     signature,
 )
 
+from ....base.collector import collector_paused
 from .code_for import GPU, target
 
 __all__ = [
@@ -264,14 +264,8 @@ def compiling() -> Generator[None]:
     collecting garbage among them takes a twelfth of the time. And every function that a kernel calls is optimised and
     made machine code of as if it were called by itself: a third of what is left.
     """
-    with for_the_level(), replaced(replacements()):
-        collects = gc.isenabled()
-        gc.disable()
-        try:
-            yield
-        finally:
-            if collects:
-                gc.enable()
+    with for_the_level(), replaced(replacements()), collector_paused():
+        yield
 
 
 def entry_point(dispatcher: Any, arguments: tuple[Any, ...]) -> Any:

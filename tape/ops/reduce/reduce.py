@@ -9,6 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from ....base.arrays import Array
 from ...errors import ShapeError
 from ...numerics.math.reference import sums as reference_sums
 from ...numerics.simd import sums
@@ -43,7 +44,22 @@ def _known_sizes(pattern: Pattern, where: str, known: Bindings) -> Sizes:
 
 
 def _lower_broadcast(x: Slot, shape: Sizes) -> Slot:
-    return view("broadcast_to", x, shape, lambda a: np.broadcast_to(a, shape))
+    strides, dtype = _repeated_strides(x, shape), x.dtype
+
+    def repeated(array: Array) -> Array:
+        if strides and array.flags.c_contiguous:  # what numpy's function makes, in a tenth of the time
+            return np.ndarray(shape, dtype, array, 0, strides)
+        return np.broadcast_to(array, shape)
+
+    return view("broadcast_to", x, shape, repeated)
+
+
+def _repeated_strides(x: Slot, shape: Sizes) -> Sizes:
+    """The strides of what repeats an array in row-major order, 0 along what is repeated; none for empty arrays."""
+    if 0 in shape:
+        return ()
+    inner = [prod(x.shape[i + 1 :]) * x.dtype.itemsize if n > 1 else 0 for i, n in enumerate(x.shape)]
+    return (*[0] * (len(shape) - len(inner)), *inner)
 
 
 def _broadcasts(make: Make) -> list[Sample]:

@@ -1,12 +1,11 @@
 """Reading the JSON of a SCHEMA without trusting it."""
 
-import gc
 import json
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, cast
 
+from ....base.collector import collector_paused
 from ....base.errors import DomainError
 from ..errors import InvalidTraceError
 from ..verdict import Verdict
@@ -27,22 +26,10 @@ def decode_schema(data: bytes, limits: Limits) -> Schema:
         InvalidTraceError: `corrupt` if it breaks a rule of the format, `unsupported` if it has unknown keys.
     """
     try:
-        with _collector_paused():
+        with collector_paused():
             return _decoded(data, limits)
     except (ValueError, RecursionError) as error:
         raise InvalidTraceError(Verdict.CORRUPT, f"schema: {error}") from error
-
-
-@contextmanager
-def _collector_paused() -> Generator[None]:
-    """Nothing read here forms cycles, and the search for some among so many new objects takes a third of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _decoded(data: bytes, limits: Limits) -> Schema:

@@ -74,13 +74,16 @@ def _check_mask(case: Case, seed: Array, full: Sequence[Array | None], trainable
 def _applied_rules() -> Iterator[list[Derivative]]:
     """Every derivative rule that is applied meanwhile."""
     applied_rules: list[Derivative] = []
-    apply = Derivative.__call__
+    made = Derivative.pull.func
 
-    def noted(rule: Derivative, *args: Any) -> Any:
-        applied_rules.append(rule)
-        return apply(rule, *args)
+    def noted(rule: Derivative) -> Callable[..., Any]:
+        def pull(*args: Any) -> Any:
+            applied_rules.append(rule)
+            return made(rule)(*args)
 
-    with patch.object(Derivative, "__call__", noted):
+        return pull
+
+    with patch.object(Derivative, "pull", property(noted)):
         yield applied_rules
 
 

@@ -6,7 +6,7 @@ module defines, and it exports the functions that are public. Formats: the WebAs
 the tool conventions of WebAssembly, "Linking".
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ....base.errors import DgrrError
@@ -91,8 +91,27 @@ def module_of(data: bytes, public: Collection[str]) -> bytes:
     found[MEMORY] = b"\1\0" + number(-(-heap // PAGE))
     found[GLOBAL] = b"\2" + b"\x7f\1\x41" + signed(heap) + b"\x0b" + b"\x7f\0\x41" + signed(heap) + b"\x0b"
     exports = [_export("memory", 2, 0), _export("__heap_base", 3, 1), *(_export(n, 0, i) for n, i in functions.items())]
-    found[EXPORT] = number(len(exports)) + b"".join(exports)
-    return HEAD + b"".join(bytes([k]) + number(len(found[k])) + found[k] for k in KEPT if k in found)
+    found[EXPORT] = _vector(exports)
+    return _written(found)
+
+
+def module_of_functions(functions: Mapping[str, tuple[int, bytes]]) -> bytes:
+    """A module that exports functions of two numbers of a type, with a result of it: the type and the code of each."""
+    parts = {
+        TYPE: _vector([b"\x60\2" + bytes([kind, kind]) + b"\1" + bytes([kind]) for kind, _ in functions.values()]),
+        FUNCTION: _vector([number(i) for i in range(len(functions))]),
+        EXPORT: _vector([_export(name, 0, i) for i, name in enumerate(functions)]),
+        CODE: _vector([number(len(code) + 2) + b"\0" + code + b"\x0b" for _, code in functions.values()]),
+    }
+    return _written(parts)
+
+
+def _written(parts: Mapping[int, bytes]) -> bytes:
+    return HEAD + b"".join(bytes([kind]) + number(len(parts[kind])) + parts[kind] for kind in KEPT if kind in parts)
+
+
+def _vector(items: Sequence[bytes]) -> bytes:
+    return number(len(items)) + b"".join(items)
 
 
 def number(value: int) -> bytes:

@@ -3,8 +3,7 @@
 ``python tests/golden/library.py TARGET…`` trains both networks and the perceptron of the digits by libraries, step by
 step; ``--ops PLACE…`` computes the samples of every sixty-fourth op from there, with their derivatives, and ``--ops
 $(seq 0 63)`` those of all. It needs gcc; for other machines their cross compilers and qemu-user (Debian:
-``gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu gcc-arm-linux-gnueabihf qemu-user``), for WebAssembly wasm-ld (``lld``)
-and node.
+``gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu gcc-arm-linux-gnueabihf qemu-user``), for WebAssembly node.
 """
 
 # pyright: basic
@@ -48,6 +47,7 @@ from dgrr.runtime.lower.compile import compile_alone
 from dgrr.runtime.step.state_digest import state_digest
 from dgrr.tape import AnyTensor
 from dgrr.tape.numerics.library.targets import TARGETS
+from dgrr.tape.numerics.library.wasm import module_of
 from dgrr.tape.numerics.llvm.worker import answers
 from dgrr.tape.ops import OPS
 from dgrr.tape.record.op import Op
@@ -89,11 +89,7 @@ def _for_engine(target: str, path: Path, every: Sequence[dict[str, Any]]) -> lis
     """The command that runs a library in node."""
     wasm, facts = path.with_suffix(".wasm"), path.with_suffix(".facts")
     facts.write_text(json.dumps(every))
-    exports = [
-        f"--export={f['name']}_{part}" for f in every for part in ("run", "start") if part == "run" or f["state"]
-    ]
-    command = ["wasm-ld", "--no-entry", "--export=__heap_base", *exports, str(path), "-o", str(wasm)]
-    subprocess.run(command, check=True)
+    wasm.write_bytes(module_of(path.read_bytes(), [f"{f['name']}_{part}" for f in every for part in ("run", "start")]))
     flags = ["--experimental-wasm-relaxed-simd"] if target.endswith("relaxed") else []
     return ["node", *flags, str(HERE / "library.mjs"), str(wasm), str(facts)]
 

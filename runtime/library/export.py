@@ -143,7 +143,10 @@ def _written(folder: Path, name: str, image: Image, targets: Sequence[Target]) -
 
 def _write_beside(library: Library) -> None:
     """What goes with an object file: facts and a header; for WebAssembly also the module, and what loads it."""
-    name, texts = library.facts["name"], {".h": header(library.facts), ".json": json.dumps(library.facts, indent=1) + "\n"}
+    name, texts = (
+        library.facts["name"],
+        {".h": header(library.facts), ".json": json.dumps(library.facts, indent=1) + "\n"},
+    )
     if library.module:
         functions = [f"{name}_{part}" for part in ("run", "start")]
         library.module.write_bytes(module_of(library.object.read_bytes(), functions))

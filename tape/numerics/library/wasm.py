@@ -153,7 +153,9 @@ def _require_nothing(imports: Bytes) -> None:
         imports.text()
         name, (kind,) = imports.text(), imports.take(1)
         if name not in DEFINED:
-            raise UnlinkedError(f"expected an object that asks for {' and '.join(DEFINED)}, got one that asks for {name}")
+            raise UnlinkedError(
+                f"expected an object that asks for {' and '.join(DEFINED)}, got one that asks for {name}"
+            )
         if kind == 2:
             imports.take(1)
             imports.number()

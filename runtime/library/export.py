@@ -143,14 +143,12 @@ def _written(folder: Path, name: str, image: Image, targets: Sequence[Target]) -
 
 def _write_beside(library: Library) -> None:
     """What goes with an object file: facts and a header; for WebAssembly also the module, and what loads it."""
-    name, texts = (
-        library.facts["name"],
-        {".h": header(library.facts), ".json": json.dumps(library.facts, indent=1) + "\n"},
-    )
+    facts = library.facts
+    texts = {".h": header(facts), ".json": json.dumps(facts, indent=1) + "\n"}
     if library.module:
-        functions = [f"{name}_{part}" for part in ("run", "start")]
+        functions = [f"{facts['name']}_{part}" for part in ("run", "start")]
         library.module.write_bytes(module_of(library.object.read_bytes(), functions))
-        texts |= {".mjs": loader(library.facts), ".d.mts": types(library.facts)}
+        texts |= {".mjs": loader(facts), ".d.mts": types(facts)}
     for ending, text in texts.items():
         library.object.with_suffix(ending).write_text(text)
 

@@ -84,7 +84,13 @@ export class LibraryError extends Error {{
 }}
 
 /** Sizes, places, names, numerics and digest, as in the JSON file. */
-export const facts: {{ readonly name: string; readonly digest: string; readonly numerics: number; readonly [name: string]: unknown }};
+export const facts: {{
+  readonly name: string;
+  readonly digest: string;
+  readonly numerics: number;
+  readonly held: readonly {{ name: string; dtype: string; shape: number[]; bytes: number; at: number }}[];
+  readonly [name: string]: unknown;
+}};
 
 /** Whether this engine's relaxed SIMD rounds a product with a sum once, as training does. */
 export function fuses(): Promise<boolean>;

@@ -62,7 +62,7 @@ const steps = told.epochs * epochSteps;
 const everyTest = batch(test, [...test.labels.keys()]).in0;
 const shown = Array.from({ length: SHOWN }, (_, i) => new Digit(test.images, test.labels, i));
 find("digits").replaceChildren(...shown.map((digit) => digit.figure));
-find("engine").textContent = step.loaded.relaxed ? "fused by the processor" : "exact fused arithmetic in software";
+find("engine").textContent = step.loaded.relaxed ? "by the processor" : "by software, exact";
 find("expected").textContent = told.digest;
 
 function begin() {

@@ -71,7 +71,7 @@ def test_another_digest_is_called_so(page: Path, browser: Browser) -> None:
 
 @pytest.mark.parametrize("width", [1280, 420])
 @pytest.mark.parametrize("dark", [False, True])
-def test_it_fits_its_window(page: Path, browser: Browser, width: int, dark: bool) -> None:  # noqa: FBT001
+def test_it_fits_its_window(page: Path, browser: Browser, width: int, dark: bool) -> None:
     browser.open(page, width=width, dark=dark)
     browser.until(lambda: browser.all("figure"), "digits are drawn")
     assert browser.js("return document.documentElement.scrollWidth") <= width

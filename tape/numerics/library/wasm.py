@@ -71,7 +71,7 @@ class Bytes:
         return self.take(self.number())
 
 
-class Section(NamedTuple):
+class ObjectSection(NamedTuple):
     """A part of a file: what it is, and its content."""
 
     kind: int
@@ -139,11 +139,11 @@ def _export(name: str, kind: int, index: int) -> bytes:
     return number(len(name)) + name.encode() + bytes([kind]) + number(index)
 
 
-def _sections(data: bytes) -> list[Section]:
-    rest, found = Bytes(data[len(HEAD) :]), list[Section]()
+def _sections(data: bytes) -> list[ObjectSection]:
+    rest, found = Bytes(data[len(HEAD) :]), list[ObjectSection]()
     while rest:
         (kind,) = rest.take(1)
-        found.append(Section(kind, rest.block()))
+        found.append(ObjectSection(kind, rest.block()))
     return found
 
 
@@ -174,7 +174,7 @@ def _end(segments: Bytes) -> int:
     return end
 
 
-def _functions(sections: list[Section]) -> Iterator[tuple[str, int]]:
+def _functions(sections: list[ObjectSection]) -> Iterator[tuple[str, int]]:
     """The functions of an object that have names, each with its number."""
     for section in sections:
         custom = Bytes(section.data)

@@ -28,8 +28,7 @@ def entry_text(name: str, image: Image, target: Target, about: str) -> tuple[str
         plan.add(f"call void @llvm.memcpy.p0.p0.i32(ptr %out{k}, ptr {pointer}, i32 {out.layout.nbytes}, i1 false)")
     writer.functions.append(function("calls", given, [*plan.head(), *plan.lines, "  ret i32 0"]))
     writer.functions.append(_run(name, image, target, regions))
-    if image.const:
-        writer.globals.append(_data("const", image.const))
+    writer.globals.append(_data("const", image.const))  # of no bytes, too: arrays without elements lie there
     if image.state:
         writer.globals.append(_data("start", _magic(image).to_bytes(8, "little") + image.state[8:]))
         writer.functions.append(_start(name, image, target))

@@ -11,10 +11,12 @@ from ... import __version__
 from ...tape import NUMERICS, DomainError
 from ...tape.numerics.engine.compile_notice import compile_notice
 from ...tape.numerics.library.targets import Target, target_named
+from ...tape.numerics.library.wasm import module_of
 from ...tape.numerics.llvm.worker import answers
 from .entry import entry_text
 from .header import facts_of, header
 from .image import Image, image_of
+from .loader import loader, types
 from .source import LibraryError, LibrarySource, Weights
 
 WORKER = "dgrr.tape.numerics.library.objects"
@@ -40,6 +42,11 @@ class Library:
     facts: dict[str, Any]
 
     @property
+    def module(self) -> Path | None:
+        """The module of WebAssembly, for such a target; beside it lie ``NAME.mjs``, which loads it, and its types."""
+        return self.object.with_suffix(".wasm") if self.target.startswith("wasm") else None
+
+    @property
     def nbytes(self) -> int:
         """Of the object file."""
         return self.object.stat().st_size
@@ -63,7 +70,8 @@ def export_library(
         captured: what `capture_function` or `capture` gives; of a step the whole step with its update, from the
             parameters and the state that it has now.
         path: a folder, made if it is missing. For each target it gets a folder with ``NAME.o``, ``NAME.h`` and
-            ``NAME.json``.
+            ``NAME.json``; those of WebAssembly also ``NAME.wasm``, a module that asks for nothing, ``NAME.mjs``, which
+            loads it, and ``NAME.d.mts``.
         target: a name, or several: "x86-64-v4", "x86-64-v3", "x86-64", "aarch64", "riscv64", "armv7", "wasm32",
             "wasm32-relaxed".
         name: how its functions begin in C; default: that of the function.
@@ -124,14 +132,25 @@ def _written(folder: Path, name: str, image: Image, targets: Sequence[Target]) -
             for target, (task, library), (_, error) in zip(alike, made, given, strict=False):
                 if error is not None:
                     raise LibraryError(f"{name} for {target.name}: expected code that it can run, got {error}")
-                library.header.write_text(header(library.facts))
-                library.header.with_suffix(".json").write_text(json.dumps(library.facts, indent=1) + "\n")
+                _write_beside(library)
                 told(Path(task["path"]).name)
                 found.append(library)
             if len(given) < len(alike):
                 ended = alike[len(given)].name
                 raise LibraryError(f"{name} for {ended}: the process that makes it ended: see its message")
     return found
+
+
+def _write_beside(library: Library) -> None:
+    """What goes with an object file: facts and a header; for WebAssembly also the module, and what loads it."""
+    facts = library.facts
+    texts = {".h": header(facts), ".json": json.dumps(facts, indent=1) + "\n"}
+    if library.module:
+        functions = [f"{facts['name']}_{part}" for part in ("run", "start")]
+        library.module.write_bytes(module_of(library.object.read_bytes(), functions))
+        texts |= {".mjs": loader(facts), ".d.mts": types(facts)}
+    for ending, text in texts.items():
+        library.object.with_suffix(ending).write_text(text)
 
 
 def _begun(folder: Path, name: str, image: Image, target: Target) -> tuple[dict[str, Any], Library]:

@@ -1,9 +1,7 @@
 // Runs a library of WebAssembly: node library.mjs LIBRARY.wasm FACTS CALLS < inputs > outputs
 import { readFileSync, writeSync } from "node:fs";
 const [wasm, told, calls] = process.argv.slice(2);
-const { instance } = await WebAssembly.instantiate(readFileSync(wasm), {
-  env: { memcpy: (to, from, n) => (bytes.copyWithin(to, from, from + n), to), memset: (to, v, n) => (bytes.fill(v, to, to + n), to) },
-});
+const { instance } = await WebAssembly.instantiate(readFileSync(wasm));
 const { memory, __heap_base } = instance.exports, data = readFileSync(0), made = [];
 let top = __heap_base.value, bytes = new Uint8Array(memory.buffer), at = 0;
 const room = (n) => {

@@ -7,7 +7,8 @@ import re
 from typing import NamedTuple
 
 FLAGS = re.compile(
-    r"\b(?:f(?:add|sub|mul|div|rem|neg|cmp)|call|select|phi)\b(?: \w+)* \b(?:fast|reassoc|contract|arcp|afn)\b"
+    r"\b(?:f(?:add|sub|mul|div|rem|neg|cmp)|call|select|phi)\b(?: \w+)* "
+    r"\b(?:fast|nnan|ninf|nsz|reassoc|contract|arcp|afn)\b"
 )
 FUSING = re.compile(r"@llvm\.(?:fmuladd|experimental\.constrained)\b")
 HALF = re.compile(r"\b(?:half|bfloat|x86_fp80|fp128)\b")

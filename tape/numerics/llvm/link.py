@@ -14,12 +14,12 @@ import llvmlite.binding as llvm
 
 
 def machine_for(triple: str, cpu: str, features: str = "", abi: str = "") -> Any:
-    """What writes code for a machine, which can be loaded at any address."""
+    """What writes code for a machine, which can be loaded at any address; but WebAssembly's, which begins at 0."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    target = llvm.Target.from_triple(triple)
+    target, reloc = llvm.Target.from_triple(triple), "static" if triple.startswith("wasm") else "pic"
     return target.create_target_machine(
-        cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default", abiname=abi
+        cpu=cpu, features=features, opt=3, reloc=reloc, codemodel="default", abiname=abi
     )
 
 

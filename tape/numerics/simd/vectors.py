@@ -32,8 +32,10 @@ def size_of(kind):
 
 
 def bundled(kind):
-    """The type of a bundle of elements of a type of arrays or pointers; a GPU has other threads to wait with."""
-    return Lanes(kind.dtype, LANES if GPU else BUNDLE // size_of(kind))
+    """The type of a bundle of elements of a type of arrays or pointers: a number of whole groups of `LANES`, one where
+    registers are few, or where a GPU has other threads to wait with.
+    """
+    return Lanes(kind.dtype, LANES if GPU else max(LANES, BUNDLE // size_of(kind)))
 
 
 @intrinsic

@@ -12,6 +12,7 @@ OTHERWISE = "lets floats be computed otherwise than they are written"
     [
         ("%x = fadd fast float %a, %b", OTHERWISE),
         ("%x = fmul nnan contract <4 x float> %a, %b", OTHERWISE),
+        *((f"%x = fsub {flag} float %a, %b", OTHERWISE) for flag in ("nnan", "ninf", "nsz")),
         ("%x = call reassoc float @llvm.sqrt.f32(float %a)", OTHERWISE),
         (
             "%x = tail call float @llvm.fmuladd.f32(float %a, float %b, float %c)",

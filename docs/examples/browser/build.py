@@ -1,0 +1,91 @@
+"""Writes a page that trains the network of `dgrr demo` in a browser, with the bits of training here.
+
+``python docs/examples/browser/build.py -o FOLDER`` writes one file, ``index.html``, which opens from the disk and asks
+the network for nothing.
+"""
+
+import argparse
+import json
+from base64 import b64encode
+from collections.abc import Iterator
+from gzip import compress
+from pathlib import Path
+from tempfile import mkdtemp
+
+import numpy as np
+
+from dgrr.runtime import Adam, Dataset, capture, capture_function, data, export_library
+from dgrr.trace.cli.demo import MODEL, STATE_DIGEST, loss_fn
+
+HERE = Path(__file__).parent
+BATCH, EPOCHS, SEED, RATE = 64, 20, 0, 1e-3
+TARGETS = ("wasm32", "wasm32-relaxed")
+
+
+def order(n: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint16]]":
+    """The numbers of the samples as training meets them, epoch after epoch."""
+    batches = Dataset(np.arange(n)).batches(BATCH, seed=SEED)
+    return np.concatenate([rows for k in range(EPOCHS) for (rows,) in batches.epoch(k)]).astype(np.uint16)
+
+
+def libraries(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """The files of a step for whole batches, of one for the rest of an epoch, and of the network alone.
+
+    Their states begin with zeros, which take no room: the page fills them.
+    """
+    train, test = data.digits()
+    images, labels = train.arrays
+    empty = {name: np.zeros_like(array) for name, array in MODEL.init(SEED).items()}
+    rest = len(train) % BATCH
+    made = {
+        "step": capture(loss_fn, empty, Adam(lr=RATE), (images[:BATCH], labels[:BATCH])),
+        "rest": capture(loss_fn, empty, Adam(lr=RATE), (images[:rest], labels[:rest])),
+        "predict": capture_function(lambda x: MODEL(empty, x), test.arrays[0]),
+    }
+    for name, captured in made.items():
+        for target, library in export_library(captured, folder, target=TARGETS, name=name, weights="state").items():
+            assert library.module is not None
+            yield f"{target}/{name}.wasm", library.module.read_bytes()
+        yield f"{name}.mjs", library.module.with_suffix(".mjs").read_bytes()
+
+
+def arrays() -> Iterator[tuple[str, bytes]]:
+    """The digits, in sixteenths, the order in which they come, and the weights at the start."""
+    for name, part in zip(("train", "test"), data.digits(), strict=True):
+        images, labels = part.arrays
+        yield f"{name}/images", (images * 16).astype(np.uint8).tobytes()
+        yield f"{name}/labels", labels.astype(np.uint8).tobytes()
+    yield "order", order(len(data.digits()[0])).tobytes()
+    yield "weights", b"".join(array.tobytes() for array in MODEL.init(SEED).values())
+
+
+def page(folder: Path) -> str:
+    """The text of the page."""
+    step = capture(loss_fn, MODEL.init(SEED), Adam(lr=RATE), (np.zeros((1, 64), np.float32), np.zeros(1, np.int64)))
+    told = {"batch": BATCH, "epochs": EPOCHS, "digest": STATE_DIGEST, "parts": [list(step.params), list(step.state)]}
+    packed = {name: b64encode(compress(content, mtime=0)).decode() for name, content in (*libraries(folder), *arrays())}
+    text = (HERE / "page.html").read_text()
+    script = "\n".join((HERE / name).read_text() for name in ("digest.js", "drawing.js", "training.js"))
+    for mark, content in {
+        "STYLE": (HERE / "page.css").read_text(),
+        "TOLD": json.dumps(told),
+        "PACKED": json.dumps(packed),
+        "SCRIPT": script,
+    }.items():
+        text = text.replace(f"[[{mark}]]", content)
+    return text
+
+
+def main() -> None:
+    """Write it, and say how long it is."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="FOLDER", help="where index.html goes")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    path: Path = args.out / "index.html"
+    path.write_text(page(Path(mkdtemp())))
+    print(f"{path}: {path.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -14,6 +14,10 @@ from .blank_memory import BlankMemory
 from .known_op import KnownOp
 from .layer_tape import LayerTape
 from .module_call import is_inside
+from .tensor_digests import KnownDigests, TensorDigests
+
+_Tensors: TypeAlias = dict[int, Any]
+"""Tensors by their identity, in their order."""
 
 Write: TypeAlias = Callable[[int, Sequence[CalledOp]], None]
 """What is told of calls, with the number of the first of them in the step."""
@@ -50,7 +54,8 @@ class OpCalls:
     def __init__(self, torch: Any, layers: LayerTape, algorithm: Algorithm, write: Write) -> None:
         self._torch, self._layers, self._write_calls = torch, layers, write
         self._nothing = tensor_digest(algorithm, np.empty(0, np.uint8))
-        self._known = dict[Any, KnownOp]()
+        self._known = dict[int, KnownOp]()
+        self._digest = layers.digest = KnownDigests(torch, TensorDigests(torch, algorithm))
         self._mode: AbstractContextManager[Any] | None = None
         self._begin()
 
@@ -73,50 +78,54 @@ class OpCalls:
         mode, self._mode = self._mode, None
         mode.__exit__(None, None, None)
         self._write()
+        self._digest.clear()
 
     def _called(self, op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run an op, and note it."""
-        known = self._known.get(op) or self._known.setdefault(op, KnownOp.of(self._torch, op))
+        known = self._known.get(id(op)) or self._known.setdefault(id(op), KnownOp.of(self._torch, op))
         if known.is_unseen or is_reading():
             return op(*args, **kwargs)
-        taken, changed = dict[int, Any](), list[Any]()
-        options = self._take(known.told(args, kwargs), taken, changed)
-        begun = _Begun(known, options, self._digests(taken), self._phase(known), *self._layers.at_work())
+        taken, changed, texts = _Tensors(), _Tensors(), list[str]()
+        for (name, is_write), value in known.told(args, kwargs):
+            text = self._read(value, taken)
+            if text is not None:
+                texts.append(f"{name}={text}")
+            if is_write:
+                self._read(value, changed)
+        begun = _Begun(known, ", ".join(texts), self._digests(taken), self._phase(known), *self._layers.at_work())
         if known.is_collective or monotonic() - self._written > _SECONDS:
             self._write([begun.ended((), raised=True)])
         try:
             given = op(*args, **kwargs)
         except BaseException:
+            self._digest.clear()
             self._write([begun.ended((), raised=True)])
             self._first += 1
             raise
         self._gave(begun, taken, given, changed)
         return given
 
-    def _take(self, told: Iterable[tuple[str, bool, Any]], taken: dict[int, Any], changed: list[Any]) -> str:
-        """What an op is told besides tensors; these are added to what is taken, and to what is changed."""
-        texts: list[str] = []
-        for name, is_write, value in told:
-            text = self._text(value)
-            if text is not None:
-                texts.append(f"{name}={text}")
-            if is_write:
-                changed.append(value)
-            self._collect(value, taken)
-        return ", ".join(texts)
-
-    def _gave(self, begun: _Begun, taken: dict[int, Any], given: Any, changed: list[Any]) -> None:
+    def _gave(self, begun: _Begun, taken: _Tensors, given: Any, changed: _Tensors) -> None:
         """Note what an op gave, and what it changed."""
-        made, written = dict[int, Any](), dict[int, Any]()
-        self._collect(given, made)
-        self._collect(changed, written)
-        if begun.op.is_blank or self._blank.places:
-            self._blank.follow(taken.values(), made.values(), written.values(), is_blank=begun.op.is_blank)
-        outputs = self._digests({**made, **written} if written else made)
+        op, made = begun.op, _Tensors()
+        self._read(given, made)
+        if changed or op.is_watched:
+            self._wrote(op, [*taken.values(), *made.values()], changed.values())
+        if op.is_blank or self._blank.places:
+            self._blank.follow(taken.values(), made.values(), changed.values(), is_blank=op.is_blank)
+        outputs = self._digests({**made, **changed} if changed else made)
         self._held.append((begun, outputs))
         self._digested += len(begun.inputs) + len(outputs)
         if len(self._held) >= _TOGETHER or self._digested >= _DIGESTS:
             self._write()
+
+    def _wrote(self, op: KnownOp, tensors: Sequence[Any], written: Iterable[Any]) -> None:
+        """An op has run: digests that no longer hold are forgotten."""
+        if op.may_be_late and (op.is_collective or not all(tensor.is_cpu for tensor in tensors)):
+            for tensor in tensors:
+                self._digest.distrust(tensor)
+        for tensor in written if op.tells_writes else tensors:
+            self._digest.forget(tensor)
 
     def _phase(self, op: KnownOp) -> str:
         if op.is_collective:
@@ -135,30 +144,23 @@ class OpCalls:
 
     def _digests(self, tensors: Mapping[int, Any]) -> tuple[bytes, ...]:
         """Those of tensors, in their order."""
-        digest = self._layers.digest
+        digest = self._digest
         if not self._blank.places:
             return tuple([digest(tensor) for tensor in tensors.values()])
         return tuple([self._nothing if self._blank.has(each) else digest(each) for each in tensors.values()])
 
-    def _collect(self, value: Any, found: dict[int, Any]) -> None:
-        """Add the tensors in lists of lists, each once."""
-        if isinstance(value, self._torch.Tensor):
-            if not value.is_meta:
-                found[id(value)] = value
-        elif isinstance(value, list | tuple):
-            for each in cast(Sequence[Any], value):
-                self._collect(each, found)
-
-    def _text(self, value: Any) -> str | None:
-        """An option as text, the same in each run; None for what is no option."""
-        kind = type(cast(object, value))
+    def _read(self, value: Any, found: _Tensors) -> str | None:
+        """Add the tensors in lists of lists, each once; the text of an option, the same in each run, None for them."""
+        kind = type(value)
         if kind in _PLAIN:
             return repr(value)
         if isinstance(value, self._torch.Tensor):
+            if not value.is_meta:
+                found[id(value)] = value
             return None
         if isinstance(value, list | tuple):
-            texts = [self._text(each) for each in cast(Sequence[Any], value)]
-            return None if None in texts and texts else f"[{', '.join(map(str, texts))}]"
+            texts = [self._read(each, found) for each in cast(Sequence[Any], value)]
+            return None if None in texts else f"[{', '.join(cast(list[str], texts))}]"
         named = kind.__module__ == "torch" and kind.__name__ in ("dtype", "device", "layout", "memory_format")
         return str(value) if named else repr(value) if isinstance(value, _PLAIN) else kind.__name__
 

@@ -117,7 +117,8 @@ def _change(x: CalledOp, b: Sequence[CalledOp], i: int, recomputed: set[bytes]) 
         return CallChange.OTHERWISE if other and other <= made else CallChange.INPUT
     if x.raised != y.raised:
         return CallChange.RAISED
-    return CallChange.DRAWS if y.draws else CallChange.GIVES
+    is_told = x.generator and x.generator == y.generator
+    return CallChange.DRAWS if y.draws and not is_told else CallChange.GIVES
 
 
 def _other(a: Sequence[CalledOp], b: Sequence[CalledOp], i: int) -> CallDifference:

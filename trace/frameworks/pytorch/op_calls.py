@@ -9,7 +9,7 @@ import numpy as np
 
 from ....base.runs.called_op import RECOMPUTE, CalledOp
 from ...v2.format.digest import Algorithm, tensor_digest
-from .arrays import is_reading
+from .arrays import is_reading, reading
 from .blank_memory import BlankMemory
 from .known_op import KnownOp
 from .layer_tape import LayerTape
@@ -22,10 +22,20 @@ _Tensors: TypeAlias = dict[int, Any]
 Write: TypeAlias = Callable[[int, Sequence[CalledOp]], None]
 """What is told of calls, with the number of the first of them in the step."""
 
-_TOGETHER = 64
-_DIGESTS = 1 << 12
 _SECONDS = 0.1
-"""So many calls, or digests, are written together, and none is held back for longer when the next one begins."""
+"""No call is held back for longer when the next one begins, but where all of a step are written together."""
+
+
+class Together(NamedTuple):
+    """How many calls, or digests, are written together at most, and whether none is held back for long."""
+
+    calls: int = 64
+    digests: int = 1 << 12
+    soon: bool = True
+
+
+WHOLE_STEP = Together(1 << 14, 1 << 17, soon=False)
+"""As few frames as may be, at the same places in each run: for a trace that nobody reads before it has ended."""
 
 
 class _Begun(NamedTuple):
@@ -37,11 +47,12 @@ class _Begun(NamedTuple):
     phase: str
     scope: str
     place: str
+    generator: bytes
 
     def ended(self, outputs: tuple[bytes, ...], *, raised: bool = False) -> CalledOp:
         """The call, with what it gave."""
         said = (self.op.name, self.options, self.inputs, outputs, self.phase, self.scope, self.place)
-        return CalledOp(*said, draws=self.op.draws, raised=raised)
+        return CalledOp(*said, draws=self.op.draws, raised=raised, generator=self.generator)
 
 
 class OpCalls:
@@ -51,7 +62,10 @@ class OpCalls:
     at work: a run that hangs there shows it.
     """
 
-    def __init__(self, torch: Any, layers: LayerTape, algorithm: Algorithm, write: Write) -> None:
+    def __init__(
+        self, torch: Any, layers: LayerTape, algorithm: Algorithm, write: Write, together: Together | None = None
+    ) -> None:
+        self._together = together or Together()
         self._torch, self._layers, self._write_calls = torch, layers, write
         self._nothing = tensor_digest(algorithm, np.empty(0, np.uint8))
         self._known = dict[int, KnownOp]()
@@ -92,8 +106,9 @@ class OpCalls:
                 texts.append(f"{name}={text}")
             if is_write:
                 self._read(value, changed)
-        begun = _Begun(known, ", ".join(texts), self._digests(taken), self._phase(known), *self._layers.at_work())
-        if known.is_collective or monotonic() - self._written > _SECONDS:
+        said = ", ".join(texts), self._digests(taken), self._phase(known), *self._layers.at_work()
+        begun = _Begun(known, *said, self._generator(taken, kwargs) if known.draws else b"")
+        if self._together.soon and (known.is_collective or monotonic() - self._written > _SECONDS):
             self._write([begun.ended((), raised=True)])
         try:
             given = op(*args, **kwargs)
@@ -116,7 +131,7 @@ class OpCalls:
         outputs = self._digests({**made, **changed} if changed else made)
         self._held.append((begun, outputs))
         self._digested += len(begun.inputs) + len(outputs)
-        if len(self._held) >= _TOGETHER or self._digested >= _DIGESTS:
+        if len(self._held) >= self._together.calls or self._digested >= self._together.digests:
             self._write()
 
     def _wrote(self, op: KnownOp, tensors: Sequence[Any], written: Iterable[Any]) -> None:
@@ -126,6 +141,15 @@ class OpCalls:
                 self._digest.distrust(tensor)
         for tensor in written if op.tells_writes else tensors:
             self._digest.forget(tensor)
+
+    def _generator(self, taken: _Tensors, kwargs: Mapping[str, Any]) -> bytes:
+        """The digest of the state of the generator that an op is given, or of PyTorch's own; empty but on the CPU."""
+        device = kwargs.get("device")
+        if not all(tensor.is_cpu for tensor in taken.values()) or (device is not None and device.type != "cpu"):
+            return b""
+        with reading():
+            generator = kwargs.get("generator") or self._torch.default_generator
+            return self._digest(generator.get_state())
 
     def _phase(self, op: KnownOp) -> str:
         if op.is_collective:

@@ -97,23 +97,25 @@ def record_torch(
     recorder = begin(
         "record_torch",
         target,
-        _begun(torch, modules, reader, seed),
+        _begun(torch, modules, reader, seed, calls=chosen == "op"),
         Framework("torch", torch.__version__, settings, reader.groups, reader.counts),
         record,
         state_every=state_every,
     )
     for text in shards(torch, modules):
         recorder.event(SHARDS_EVENT, text)
-    return TorchRun(torch, model, modules, optimizer, reader, recorder, chosen)
+    is_golden = hasattr(trace, "level")
+    return TorchRun(torch, model, modules, optimizer, reader, recorder, chosen, is_golden=is_golden)
 
 
-def _begun(torch: Any, modules: TorchModules, reader: TorchOptimizer, seed: int | None) -> Run:
+def _begun(torch: Any, modules: TorchModules, reader: TorchOptimizer, seed: int | None, *, calls: bool) -> Run:
     """The run before its first step."""
     return Run(
         **state_of(modules, reader, 0, copy=False),
         rules=[RuleGroup(reader.rule, tuple(reader.hyper()))],
         numerics=FOREIGN_NUMERICS,
         seed=torch.initial_seed() % 2**64 if seed is None else seed,
+        calls=calls,
     )
 
 

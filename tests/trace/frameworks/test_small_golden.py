@@ -112,6 +112,18 @@ def test_fifty_steps_are_small(tmp_path: Path, policy: str) -> None:
     assert path.stat().st_size < 600 * 50 + 500 * tensors  # with the number of tensors, not with their size
 
 
+def test_calls_of_the_first_step_stand_for_its_layers_and_are_small(tmp_path: Path) -> None:
+    sizes = dict[str, int]()
+    for name, policy in (("a", "drift"), ("b", "drift"), ("plain", "bitwise")):
+        train(golden(tmp_path / name, policy=policy), steps=2)
+        sizes[name] = (tmp_path / name).stat().st_size
+    with open_trace(tmp_path / "a") as trace:
+        calls = len(trace.calls(0))
+        assert calls > 500 and not trace.calls(1) and trace.ops(0) is None
+    assert sizes["a"] < sizes["plain"] + 20 * calls
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
 def test_a_small_model_has_its_values_too(tmp_path: Path) -> None:
     for name, by in (("a", 0.0), ("b", 1e-3)):
         model = network()

@@ -71,11 +71,12 @@ def worker(name: str, folder: Path, seeds: int) -> None:
 
     draw = np.random.default_rng(0)
 
-    def normal(param: Any, std: float = 1.0) -> None:
+    def fill(param: Any, values: Any) -> None:
         with torch.no_grad():
-            param.copy_(torch.from_numpy(draw.normal(size=tuple(param.shape)) * std))
+            param.copy_(torch.from_numpy(values))
 
-    torch.nn.init.normal_ = normal
+    torch.nn.init.normal_ = lambda param, std=1.0: fill(param, draw.normal(size=tuple(param.shape)) * std)
+    torch.nn.init.uniform_ = lambda param, a=0.0, b=1.0: fill(param, draw.uniform(a, b, size=tuple(param.shape)))
     torch.set_float32_matmul_precision(os.environ.get("DGRR_BENCH_MATMUL", "highest"))
     torch.backends.mkldnn.enabled = os.environ.get("DGRR_BENCH_ONEDNN", "1") == "1"
 

@@ -138,3 +138,32 @@ def test_ulp_needs_values(tmp_path: Path) -> None:
     train_small(golden(tmp_path / "a.dgrr", policy="ulp=4"), sgd)
     with open_trace(tmp_path / "a.dgrr") as trace:
         assert trace.header.mode.name == "FULL"
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ({}, "ok: equal to the bit: 2 steps"),
+        ({"foreach": True}, "ok: equal to the bit: 2 steps"),
+        (
+            {"dropout": 0.1000001},
+            "diverged (model): step 0 is the first that differs: its results are equal, but not what they are made of; "
+            "earliest aten.bernoulli_.float called with p 0.9 -> 0.8999999, blocks.0.mlp.drop ",
+        ),
+    ],
+)
+def test_calls_are_held_to_each_other_where_results_are_equal(tmp_path: Path, made: dict[str, Any], said: str) -> None:
+    for name, mistake in (("a", {}), ("b", made)):
+        train(golden(tmp_path / name, policy="drift"), steps=2, **mistake)
+    assert str(held(tmp_path / "a", tmp_path / "b", "drift")).replace("\n  ", " ").startswith(said)
+
+
+def test_a_golden_of_calls_serves_a_compiled_model(tmp_path: Path) -> None:
+    def stands_for_compiled(model: Any) -> Any:
+        return torch.compile(model, backend="eager")
+
+    train(golden(tmp_path / "a", policy="drift"), steps=1)
+    train(golden(tmp_path / "b", policy="drift"), steps=1, wrapped=stands_for_compiled)
+    for one, other in ("ab", "ba"):
+        found = held(tmp_path / one, tmp_path / other, "drift")
+        assert found and found.sentence.endswith("not compared, as one run is compiled: the layers of 1 steps")

@@ -32,6 +32,10 @@ class CallChange(Enum):
     RAISED = "raised"
 
 
+COMPUTED = (CallChange.DRAWS, CallChange.GIVES, CallChange.RAISED)
+"""Where equal ops, with equal options and inputs, do something else."""
+
+
 @dataclass(frozen=True, slots=True)
 class CallDifference(Plain):
     """The first call that differs, of those that a step made in the order of execution.

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....base.arrays import Array
 from ....base.errors import DomainError
-from ....base.runs.completed_step import LOSS_SCALE, CompletedStep
+from ....base.runs.completed_step import LOSS_SCALE, CompletedStep, DigestedTape
 from ....tape.location import CodePosition
 from ...v2.write.recorder import TraceRecorder
 from ..run import RecordedRun
@@ -201,10 +201,17 @@ class TorchRun(RecordedRun):
             batch=self._batch(),
             micro_batches=len(losses),
             metrics={} if self._scale is None else {LOSS_SCALE: self._scale},
-            tape=self._layers.taken() if self._layers.noting and self._tells_layers else None,
+            tape=self._tape(),
         )
         self._recorder.step(done)
         self._begin_step()
+
+    def _tape(self) -> DigestedTape | None:
+        """What layers took and gave, where it is noted; where calls stand for it, only that a model is compiled."""
+        if not self._layers.noting:
+            return None
+        tape = self._layers.taken()
+        return tape if self._tells_layers or tape.is_compiled else None
 
     def _batch(self) -> dict[str, Array]:
         """What was handed over as the batch, else what the model was called with; several with their numbers."""

@@ -295,6 +295,7 @@ class _Comparing:
             result.notes.append(f"more than drift: losses are more than {NEAR} apart, relatively")
         elif pair.policy.drift:
             result.verdict = Verdict.DRIFT
+            result.sentence += "; what follows is compared by its losses alone"
 
     def _changed(self, k: int) -> str:
         """What shows that other code ran in a step, whatever the values are; empty if nothing does."""

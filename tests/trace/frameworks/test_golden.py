@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dgrr.trace import open_trace
+from dgrr.trace import open_trace, validate
 
 from .pytorch_runs import torch, train
 
@@ -24,8 +24,10 @@ def program() -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Load all of PyTorch that the page needs: a run of pytest inside this one forgets what was imported in it."""
-    train(tmp_path_factory.mktemp("loaded") / "run.dgrr", torch.optim.AdamW)
+    """Load all that the page needs: a run of pytest inside this one forgets what was imported in it."""
+    path = tmp_path_factory.mktemp("loaded") / "run.dgrr"
+    train(path, torch.optim.AdamW)
+    assert validate(path).ok
 
 
 @pytest.fixture

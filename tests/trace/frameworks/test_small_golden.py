@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from dgrr.trace import Comparison, compare, open_trace
+from dgrr.trace import Comparison, compare, open_trace, record_torch
 from dgrr.trace.golden.marker import marker_of
 from dgrr.trace.golden.recording import GoldenRecording
 
 from .gpt import torch, train
 from .pytorch_runs import network, sgd, train as train_small
 
+nn = torch.nn
 POLICY = "rtol=1e-4,atol=1e-6"
 
 
@@ -134,10 +135,30 @@ def test_a_small_model_has_its_values_too(tmp_path: Path) -> None:
     assert not found and any(tensor.recorded for tensor in found.tensors)
 
 
-def test_ulp_needs_values(tmp_path: Path) -> None:
-    train_small(golden(tmp_path / "a.dgrr", policy="ulp=4"), sgd)
-    with open_trace(tmp_path / "a.dgrr") as trace:
-        assert trace.header.mode.name == "FULL"
+def nudged(path: Path, policy: Any, by: float) -> None:
+    """A golden file of a run in which something besides the optimizer changes a param before the last update."""
+    model = nn.Sequential(nn.Linear(20, 64), nn.Linear(64, 4))
+    optimizer, draw = torch.optim.AdamW(model.parameters()), torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for param in model.parameters():
+            param.copy_(torch.rand(param.shape, generator=draw))
+    with record_torch(model, optimizer, golden(path, policy=policy)) as run:
+        for step in range(3):
+            optimizer.zero_grad()
+            run.loss(model(torch.rand(8, 20, generator=draw)).square().mean()).backward()
+            with torch.no_grad():
+                model[1].bias += by * (step == 2)
+            optimizer.step()
+
+
+@pytest.mark.parametrize("policy", ["bitwise", POLICY, "ulp=64", {"*.bias": "ulp=64", "*": "rtol=1e-3"}, "drift"])
+def test_the_final_state_is_compared_whatever_the_policy(tmp_path: Path, policy: Any) -> None:
+    for name, by in (("a", 0.0), ("b", 1e-2)):
+        nudged(tmp_path / name, policy, by)
+    found = held(tmp_path / "a", tmp_path / "b", policy)
+    assert found.verdict.value == "diverged" and [tensor.name for tensor in found.tensors] == ["1.bias"]
+    with open_trace(tmp_path / "a") as trace:
+        assert trace.header.mode.name == "BARE"
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def record_torch(
         level: "op" records, at the steps of which the trace keeps the ``ops``, besides the layers every op that PyTorch
             calls in eager code, in the order of execution: its options, digests of what it takes and gives, its phase,
             layer and line. They are written while the step runs, so that a run that hangs or dies shows its last ops;
-            that takes some tenths of a millisecond a call. Default: "layer", or what a golden trace asks for.
+            that takes about a tenth of a millisecond a call. Default: "layer", or what a golden trace asks for.
 
     Raises:
         ModuleNotFoundError: PyTorch is not installed.

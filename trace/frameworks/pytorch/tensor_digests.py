@@ -135,10 +135,8 @@ class KnownDigests:
     """
 
     def __init__(self, torch: Any, made: TensorDigests) -> None:
-        from torch.multiprocessing.reductions import StorageWeakRef
-
         self._made: TensorDigests = made
-        self._weak: Any = StorageWeakRef
+        self._weak: Any = torch.multiprocessing.reductions.StorageWeakRef
         self._memories = dict[int, _Memory]()
 
     def clear(self) -> None:

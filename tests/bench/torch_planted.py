@@ -112,7 +112,7 @@ def by_tolerance(right: Seen, wrong: Seen) -> bool:
 
 
 def by_hashes(right: Seen, wrong: Seen) -> bool:
-    """Whether the logs of DebugMode differ, in their calls or in a hash, as its `check_hash_mismatches` has it."""
+    """Whether the logs of DebugMode differ, in their calls or in a hash: what is left of a log that came from elsewhere."""
     return right.log != wrong.log
 
 

@@ -112,7 +112,7 @@ def by_tolerance(right: Seen, wrong: Seen) -> bool:
 
 
 def by_hashes(right: Seen, wrong: Seen) -> bool:
-    """Whether the logs of DebugMode differ, in their calls or in a hash: what is left of a log that came from elsewhere."""
+    """Whether the logs of DebugMode differ, in a call or a hash; they cannot be sent to another process as they are."""
     return right.log != wrong.log
 
 

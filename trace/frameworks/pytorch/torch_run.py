@@ -159,10 +159,17 @@ class TorchRun(RecordedRun):
             self._require_loss()
             return None
 
+        first, handed = True, self._handed
+
         def noted() -> Any:
+            nonlocal first
+            before = list(handed)
             value = closure()
-            if self._first is None and value is not None:
+            if not first:
+                handed[:] = before
+            elif len(handed) == len(before) and value is not None:
                 self._first = self._scalar(value)
+            first = False
             return value
 
         if "closure" in kwargs:

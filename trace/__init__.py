@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .exporting.files import export
     from .file_version import TraceFileError
     from .frameworks.jax_steps import record_jax
-    from .frameworks.pytorch import record_torch
+    from .frameworks.pytorch import lightning_callback, record_torch, transformers_callback
     from .frameworks.recompute import recompute
     from .replaying.continued import Continuation
     from .replaying.edited import Edits
@@ -104,6 +104,7 @@ _HOMES = {
     "compare": ".comparing.compare",
     "diff_with_model": ".comparing.with_model",
     "export": ".exporting.files",
+    "lightning_callback": ".frameworks.pytorch",
     "open_recorder": ".v2.write.open_recorder",
     "open_trace": ".trace",
     "recompute": ".frameworks.recompute",
@@ -114,6 +115,7 @@ _HOMES = {
     "resume_recorder": ".v2.write.open_recorder",
     "spread": ".comparing.several.spread",
     "state_after": ".replaying.replay_state",
+    "transformers_callback": ".frameworks.pytorch",
     "validate": ".replaying.validate",
     "when": ".watching.when",
     "write_diff": ".report.diff.write",
@@ -171,6 +173,7 @@ __all__ = [
     "compare",
     "diff_with_model",
     "export",
+    "lightning_callback",
     "open_recorder",
     "open_trace",
     "recompute",
@@ -181,6 +184,7 @@ __all__ = [
     "resume_recorder",
     "spread",
     "state_after",
+    "transformers_callback",
     "validate",
     "when",
     "write_diff",

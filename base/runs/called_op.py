@@ -19,7 +19,8 @@ class CalledOp:
         scope: path of the layer, such as ``blocks.0.attn``; else empty.
         place: the user's line, such as ``gpt.py:28: return x * base``, in the backward pass that of the forward pass;
             else empty.
-        draws: whether it takes numbers from a random generator, of which no digest tells.
+        draws: whether it takes numbers from a random generator.
+        generator: where it draws, the digest of the generator's state before; empty if it is not recorded.
         raised: whether it raised an error, and so gave nothing; or was at work when the frame was written.
     """
 
@@ -32,6 +33,7 @@ class CalledOp:
     place: str = ""
     draws: bool = False
     raised: bool = False
+    generator: bytes = b""
 
     @property
     def where(self) -> str:

@@ -86,6 +86,16 @@ class DigestedTape:
     values: Sequence[bytes]
     grads: Sequence[bytes | None]
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the layers of a model of PyTorch's could not be seen."""
+        return is_compiled(self.nodes)
+
+
+def is_compiled(nodes: Sequence[TapeNode]) -> bool:
+    """Whether the layers of a step cannot be seen: the model was compiled, as a wrapper or in its place."""
+    return not nodes or any(node.op == COMPILED for node in nodes)
+
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class CompletedStep:

@@ -45,6 +45,7 @@ class Run:
         clip_value: bound of every element of the gradients, which were clipped before they are handed over.
         seed: of the run, for people.
         on_nonfinite: whether a loss or gradient that is not finite is recorded, or raises NonFiniteStepError.
+        calls: whether calls of ops are told of steps, too.
         parent: the trace whose run this one goes on from.
 
     Raises DomainError for a bound below 0, or another choice.
@@ -63,6 +64,7 @@ class Run:
     clip_value: float | None = None
     seed: int = 0
     on_nonfinite: OnNonfinite = "stop"
+    calls: bool = False
     parent: Parent | None = None
 
     def __post_init__(self) -> None:

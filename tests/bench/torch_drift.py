@@ -64,24 +64,31 @@ MISTAKES: dict[str, dict[str, Any]] = {
 }
 
 
+def draw_with_numpy(seed: int) -> None:
+    """The weights at the beginning of the next model are numpy's."""
+    import torch
+
+    draw = np.random.default_rng(seed)
+
+    def fill(param: Any, values: Any) -> None:
+        with torch.no_grad():
+            param.copy_(torch.from_numpy(values))
+
+    made: Any = torch.nn.init
+    made.normal_ = lambda param, std=1.0: fill(param, draw.normal(size=tuple(param.shape)) * std)
+    made.uniform_ = lambda param, a=0.0, b=1.0: fill(param, draw.uniform(a, b, size=tuple(param.shape)))
+
+
 def worker(name: str, folder: Path, seeds: int) -> None:
     """Train in this environment, right from each seed; where it is asked for, with each mistake."""
     from dgrr.tests.trace.frameworks.gpt import torch, train
     from dgrr.trace import Keep
 
-    draw = np.random.default_rng(0)
-
-    def normal(param: Any, std: float = 1.0) -> None:
-        with torch.no_grad():
-            param.copy_(torch.from_numpy(draw.normal(size=tuple(param.shape)) * std))
-
-    torch.nn.init.normal_ = normal
     torch.set_float32_matmul_precision(os.environ.get("DGRR_BENCH_MATMUL", "highest"))
     torch.backends.mkldnn.enabled = os.environ.get("DGRR_BENCH_ONEDNN", "1") == "1"
 
     def recorded(path: Path, **made: Any) -> None:
-        nonlocal draw
-        draw = np.random.default_rng(made.get("seed", 0))
+        draw_with_numpy(made.get("seed", 0))
         train(Keep(path, record="full", ops="every"), steps=2, options={"level": "op"}, **{"clip": 0.1, **made})
 
     for seed in range(seeds):

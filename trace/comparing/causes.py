@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from ...base.runs.completed_step import COMPILED
+from ...base.runs.completed_step import is_compiled
 from ..v2.format.constants import TensorRole
 from ..v2.format.schema import CLIPPING, Schema, TensorSpec
-from ..v2.read.op_digests import OpDigests
 from ..v2.read.reader import TraceReader
 from .calls.call_difference import CallDifference, first_call
 from .calls.drift import elsewhere, first_change, is_drift
@@ -56,15 +55,10 @@ def first_op_of(pair: Pair, step: int) -> OpDifference | None:
     a, b = pair.ops(step)
     if a is None or b is None:
         return None
-    if len({_is_compiled(ops) for ops in (a, b)}) > 1:
+    if len({is_compiled(ops.nodes) for ops in (a, b)}) > 1:
         pair.compiled.add(step)
         return None
     return first_op(a, b) if pair.one_digest else graph_difference(a.nodes, b.nodes)
-
-
-def _is_compiled(ops: OpDigests) -> bool:
-    """Whether the layers of a step cannot be seen: the model was compiled, as a wrapper or in its place."""
-    return not ops.nodes or any(node.op == COMPILED for node in ops.nodes)
 
 
 def first_call_of(pair: Pair, step: int, environment: Differing) -> CallDifference | None:
@@ -74,9 +68,30 @@ def first_call_of(pair: Pair, step: int, environment: Differing) -> CallDifferen
     """
     both = pair.calls(step)
     found = None if both is None else first_call(*both)
-    if both is None or found is None or not (is_drift(found) and elsewhere(environment, framework_of(pair.a))):
+    if both is None or found is None or not _drifts(pair, found, environment):
         return found
     return first_change(*both) or found
+
+
+def hidden_call_of(pair: Pair, step: int, environment: Differing) -> CallDifference | None:
+    """The first call of an op in the forward pass of a step that differs, where results agree; drift is none.
+
+    Behind it, wrappers may have calls of their own, as to send gradients. Of two runs of which one was compiled, where
+    no calls can be seen, nothing is said.
+    """
+    both = pair.calls(step)
+    if both is None:
+        return None
+    if len({ops is not None and is_compiled(ops.nodes) for ops in pair.ops(step)}) > 1:
+        pair.compiled.add(step)
+        return None
+    a, b = ([call for call in calls if call.phase == "forward"] for calls in both)
+    found = first_call(a, b)
+    return first_change(a, b) if found is not None and _drifts(pair, found, environment) else found
+
+
+def _drifts(pair: Pair, call: CallDifference, environment: Differing) -> bool:
+    return is_drift(call) and bool(elsewhere(environment, framework_of(pair.a)))
 
 
 def step_cause(
@@ -103,7 +118,7 @@ def step_cause(
     if not loss and op is None and any(key in found.told for key in _CLIPPING):
         return Cause.RULE
     framework = framework_of(pair.a)
-    if framework and call is not None and is_drift(call) and elsewhere(environment, framework):
+    if framework and call is not None and _drifts(pair, call, environment):
         return Cause.ENVIRONMENT
     moved = not framework and _elsewhere(environment, told)
     if found.forward:

@@ -12,8 +12,9 @@ from ..v2.errors import InvalidTraceError
 from ..v2.read.op_digests import OpDigests
 from ..v2.read.reader import TraceLike, TraceReader, reading
 from ..v2.verdict import Verdict
+from .calls.call_difference import COMPUTED
 from .calls.drift import NEAR, elsewhere, first_change
-from .causes import first_call_of, first_op_of, schema_cause, step_cause
+from .causes import first_call_of, first_op_of, hidden_call_of, schema_cause, step_cause
 from .losses import loss_curves
 from .policy import Policy, PolicyLike
 from .result import Cause, Comparison
@@ -24,6 +25,7 @@ from .steps import Pair, StepDifference
 from .tensors import TensorDifference
 from .words import counted, notes, sentence, update_sentence
 
+_HIDDEN = "its results are equal, but not what they are made of"
 _PROVEN = (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL)
 
 
@@ -222,12 +224,17 @@ class _Comparing:
     def _on_the_way(self, steps: range) -> Comparison | None:
         """What differs in the ops of steps whose results agree; None if nothing does."""
         for step in steps:
-            op = first_op_of(self.pair, step)
+            op, begun = first_op_of(self.pair, step), f"step {step} is the first that differs: {_HIDDEN}"
+            call = hidden_call_of(self.pair, step, self.environment) if op is None else None
             if op is not None:
-                begun = f"step {step} is the first that differs: its results are equal, but not what they are made of"
                 cause = Cause.GRADIENT if op.inputs_agree else Cause.MODEL
                 result = self._diverged(cause, f"{begun}; first {op.short}", step=step)
                 result.op = op
+                return result
+            if call is not None:
+                cause = Cause.GRADIENT if call.change in COMPUTED else Cause.MODEL
+                result = self._diverged(cause, f"{begun}; earliest {call.short}", step=step)
+                result.call = call
                 return result
         return None
 
@@ -288,6 +295,7 @@ class _Comparing:
             result.notes.append(f"more than drift: losses are more than {NEAR} apart, relatively")
         elif pair.policy.drift:
             result.verdict = Verdict.DRIFT
+            result.sentence += "; what follows is compared by its losses alone"
 
     def _changed(self, k: int) -> str:
         """What shows that other code ran in a step, whatever the values are; empty if nothing does."""

@@ -28,9 +28,9 @@ class GoldenRecording:
     """Records one run to a file, as small and as much alike as may be.
 
     A policy that compares bits needs digests alone, every other values, which are recorded. A run of another framework
-    that has `rtol` and `atol` is held by sketches of the last step instead; and of its ops, which are many, those of
-    the first step are kept, and of more while there is room. The salt follows from the name, and the time is 0, so that
-    the same run on the same machine gives the same bytes.
+    is held by values of the first and the last step alone, and one that has `rtol` and `atol` by sketches of the last
+    step; and of its ops, which are many, those of the first step are kept, and of more while there is room. The salt
+    follows from the name, and the time is 0, so that the same run on the same machine gives the same bytes.
 
     Args:
         path: of the file, which is replaced.
@@ -82,13 +82,14 @@ class GoldenRecording:
             bits = self.policy.bitwise
             return {"record": "bare" if bits else "full", "ops": self._marker.ops, "values": VALUES if bits else 0}
         arrays = [*run.params.values(), *run.state.values(), *run.model_state.values()]
-        is_small = sum(array.nbytes for array in arrays) <= VALUES // 4
+        nbytes = sum(array.nbytes for array in arrays)
+        is_small, by_value = nbytes <= VALUES // 4, not (self.policy.bitwise or self.policy.by_norm)
         return {
-            "record": "bare" if self.policy.bitwise or self.policy.by_norm else "full",
+            "record": "bare",
             "ops": OPS if self._marker.ops == "every" else self._marker.ops,
-            "values": VALUES if is_small else 0,
+            "values": 4 * nbytes if by_value else VALUES if is_small else 0,
             "sketches": self.policy.by_norm,
-            "state_every": None if is_small else STATE_EVERY,
+            "state_every": 1 if by_value else None if is_small else STATE_EVERY,
         }
 
     def require_sealed(self) -> None:

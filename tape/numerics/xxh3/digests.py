@@ -68,7 +68,7 @@ class Digests:
     """
 
     def __init__(self, messages: Sequence[Message]) -> None:
-        self._items = _items(messages)
+        self._items = items_of(messages)
         self._worth_threads = int(self._items[:, NBYTES].sum()) >= PARALLEL_WORK
         self._kept: list[Any] = [messages]
 
@@ -100,8 +100,8 @@ class Digests:
         return int(ends[-1])
 
 
-def _items(messages: Sequence[Message]) -> Array:
-    """The words of some messages."""
+def items_of(messages: Sequence[Message]) -> Array:
+    """The words of some messages, as the kernels take them."""
     items = np.zeros((len(messages), ITEM), np.int64)
     for item, message in zip(items, messages, strict=True):
         if message.head.nbytes > MOST_HEAD:

@@ -1,6 +1,7 @@
 """The fixture ``golden_trace`` with a training loop of PyTorch: the page's test, run by pytest."""
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,9 @@ def program() -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Load all of PyTorch that the page needs: a run of pytest inside this one forgets what was imported in it."""
+    """Load all that the page needs: a run of pytest inside this one forgets what was imported in it."""
     train(tmp_path_factory.mktemp("loaded") / "run.dgrr", torch.optim.AdamW)
+    import_module("dgrr.trace.v2.read.prepared.alike_steps")  # whose kernels the rest of the engine knows for good
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from dgrr.base.runs.called_op import CalledOp
 from dgrr.tape import DomainError
 from dgrr.trace import Keep, compare, open_trace, record_torch, validate
 from dgrr.trace.comparing.calls.call_difference import CallChange, first_call
+from dgrr.trace.comparing.calls.drift import first_change, is_drift
 from dgrr.trace.frameworks.pytorch import op_calls
 from dgrr.trace.v2.format.digest import Algorithm, tensor_digest
 from dgrr.trace.v2.format.frames import CALLS
@@ -190,6 +192,51 @@ def test_in_what_a_call_differs(other: list[CalledOp], change: CallChange, index
     assert found is not None and (found.change, found.index) == (change, index)
     assert found.lines()[0].startswith(f"first call that differs: #{index} of ")
     assert first_call(ONE, ONE) is None
+
+
+DRAWN = [call("rand", "", "a", draws=True, generator=b"1"), call("exp", "a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("other", "change"),
+    [
+        ([call("rand", "", "x", draws=True, generator=b"1"), call("exp", "x", "b")], CallChange.GIVES),
+        ([call("rand", "", "x", draws=True, generator=b"2"), call("exp", "x", "b")], CallChange.DRAWS),
+        ([call("rand", "", "x", draws=True), call("exp", "x", "b")], CallChange.DRAWS),
+    ],
+)
+def test_of_equal_states_of_a_generator_a_kernel_draws_otherwise(other: list[CalledOp], change: CallChange) -> None:
+    found = first_call(DRAWN, other)
+    assert found is not None and found.change is change
+    assert is_drift(replace(found, call=replace(found.call, name="aten.rand"))) == (change is CallChange.GIVES)
+
+
+def test_another_seed_is_found_behind_other_kernels() -> None:
+    drifted = [call("sin", "0", "1"), *DRAWN]
+    seeded = [call("sin", "0", "2"), replace(DRAWN[0], outputs=(b"x",), generator=b"2"), DRAWN[1]]
+    found = first_change(drifted, seeded)
+    assert found is not None and (found.change, found.index) == (CallChange.DRAWS, 1)
+    assert first_change(drifted, [seeded[0], replace(DRAWN[0], outputs=(b"x",)), DRAWN[1]]) is None
+    assert first_change(drifted, [seeded[0], replace(DRAWN[0], generator=b""), DRAWN[1]]) is None
+
+
+def test_a_generator_of_the_users_own_is_told_by_its_state(tmp_path: Path) -> None:
+    class Noisy(nn.Module):
+        def __init__(self, seed: int) -> None:
+            super().__init__()
+            self.w, self.own = nn.Parameter(torch.ones(3)), torch.Generator().manual_seed(seed)
+
+        def forward(self, x: Any) -> Any:
+            return self.w * torch.rand(3, generator=self.own) + torch.rand(3) + x
+
+    calls = list[list[CalledOp]]()
+    for seed in (1, 2):
+        torch.manual_seed(0)
+        one_step(tmp_path / str(seed), Noisy(seed))
+        calls.append([each for each in calls_of(tmp_path / str(seed)) if each.draws])
+    (own, other), (another, same) = calls
+    assert own.generator != another.generator and other.generator == same.generator != b""
+    assert other.generator != own.generator
 
 
 def test_a_run_that_dies_inside_a_step_shows_its_last_ops(tmp_path: Path) -> None:

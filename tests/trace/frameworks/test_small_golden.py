@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from dgrr.trace import Comparison, compare, open_trace
+from dgrr.trace import Comparison, compare, open_trace, record_torch
 from dgrr.trace.golden.marker import marker_of
 from dgrr.trace.golden.recording import GoldenRecording
 
 from .gpt import torch, train
 from .pytorch_runs import network, sgd, train as train_small
 
+nn = torch.nn
 POLICY = "rtol=1e-4,atol=1e-6"
 
 
@@ -112,6 +113,18 @@ def test_fifty_steps_are_small(tmp_path: Path, policy: str) -> None:
     assert path.stat().st_size < 600 * 50 + 500 * tensors  # with the number of tensors, not with their size
 
 
+def test_calls_of_the_first_step_stand_for_its_layers_and_are_small(tmp_path: Path) -> None:
+    sizes = dict[str, int]()
+    for name, policy in (("a", "drift"), ("b", "drift"), ("plain", "bitwise")):
+        train(golden(tmp_path / name, policy=policy), steps=2)
+        sizes[name] = (tmp_path / name).stat().st_size
+    with open_trace(tmp_path / "a") as trace:
+        calls = len(trace.calls(0))
+        assert calls > 500 and not trace.calls(1) and trace.ops(0) is None
+    assert sizes["a"] < sizes["plain"] + 20 * calls
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
 def test_a_small_model_has_its_values_too(tmp_path: Path) -> None:
     for name, by in (("a", 0.0), ("b", 1e-3)):
         model = network()
@@ -122,7 +135,56 @@ def test_a_small_model_has_its_values_too(tmp_path: Path) -> None:
     assert not found and any(tensor.recorded for tensor in found.tensors)
 
 
-def test_ulp_needs_values(tmp_path: Path) -> None:
-    train_small(golden(tmp_path / "a.dgrr", policy="ulp=4"), sgd)
-    with open_trace(tmp_path / "a.dgrr") as trace:
-        assert trace.header.mode.name == "FULL"
+def nudged(path: Path, policy: Any, by: float) -> None:
+    """A golden file of a run in which something besides the optimizer changes a param before the last update."""
+    model = nn.Sequential(nn.Linear(20, 64), nn.Linear(64, 4))
+    optimizer, draw = torch.optim.AdamW(model.parameters()), torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for param in model.parameters():
+            param.copy_(torch.rand(param.shape, generator=draw))
+    with record_torch(model, optimizer, golden(path, policy=policy)) as run:
+        for step in range(3):
+            optimizer.zero_grad()
+            run.loss(model(torch.rand(8, 20, generator=draw)).square().mean()).backward()
+            with torch.no_grad():
+                model[1].bias += by * (step == 2)
+            optimizer.step()
+
+
+@pytest.mark.parametrize("policy", ["bitwise", POLICY, "ulp=64", {"*.bias": "ulp=64", "*": "rtol=1e-3"}, "drift"])
+def test_the_final_state_is_compared_whatever_the_policy(tmp_path: Path, policy: Any) -> None:
+    for name, by in (("a", 0.0), ("b", 1e-2)):
+        nudged(tmp_path / name, policy, by)
+    found = held(tmp_path / "a", tmp_path / "b", policy)
+    assert found.verdict.value == "diverged" and [tensor.name for tensor in found.tensors] == ["1.bias"]
+    with open_trace(tmp_path / "a") as trace:
+        assert trace.header.mode.name == "BARE"
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ({}, "ok: equal to the bit: 2 steps"),
+        ({"foreach": True}, "ok: equal to the bit: 2 steps"),
+        (
+            {"dropout": 0.1000001},
+            "diverged (model): step 0 is the first that differs: its results are equal, but not what they are made of; "
+            "earliest aten.bernoulli_.float called with p 0.9 -> 0.8999999, blocks.0.mlp.drop ",
+        ),
+    ],
+)
+def test_calls_are_held_to_each_other_where_results_are_equal(tmp_path: Path, made: dict[str, Any], said: str) -> None:
+    for name, mistake in (("a", {}), ("b", made)):
+        train(golden(tmp_path / name, policy="drift"), steps=2, **mistake)
+    assert str(held(tmp_path / "a", tmp_path / "b", "drift")).replace("\n  ", " ").startswith(said)
+
+
+def test_a_golden_of_calls_serves_a_compiled_model(tmp_path: Path) -> None:
+    def stands_for_compiled(model: Any) -> Any:
+        return torch.compile(model, backend="eager")
+
+    train(golden(tmp_path / "a", policy="drift"), steps=1)
+    train(golden(tmp_path / "b", policy="drift"), steps=1, wrapped=stands_for_compiled)
+    for one, other in ("ab", "ba"):
+        found = held(tmp_path / one, tmp_path / other, "drift")
+        assert found and found.sentence.endswith("not compared, as one run is compiled: the layers of 1 steps")

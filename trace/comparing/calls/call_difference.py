@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import Enum
 from typing import ClassVar
@@ -30,6 +30,10 @@ class CallChange(Enum):
     DRAWS = "draws"
     GIVES = "gives"
     RAISED = "raised"
+
+
+COMPUTED = (CallChange.DRAWS, CallChange.GIVES, CallChange.RAISED)
+"""Where equal ops, with equal options and inputs, do something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,8 @@ def first_call(a: Sequence[CalledOp], b: Sequence[CalledOp]) -> CallDifference |
     made = {digest for call in b for digest in (*call.inputs, *call.outputs) if call.phase == RECOMPUTE}
     if len({any(call.phase == RECOMPUTE for call in calls) for calls in (a, b)}) > 1:
         a, b = ([call for call in calls if call.phase != RECOMPUTE] for calls in (a, b))
+    if not all(any(call.generator for call in calls) for calls in (a, b)):  # a trace may be older than that
+        a, b = ([replace(call, generator=b"") for call in calls] for calls in (a, b))
     both = zip(a, b, strict=False)
     i = next((i for i, (x, y) in enumerate(both) if _key(x) != _key(y)), min(len(a), len(b)))
     if i == len(a) == len(b):
@@ -117,7 +123,8 @@ def _change(x: CalledOp, b: Sequence[CalledOp], i: int, recomputed: set[bytes]) 
         return CallChange.OTHERWISE if other and other <= made else CallChange.INPUT
     if x.raised != y.raised:
         return CallChange.RAISED
-    return CallChange.DRAWS if y.draws else CallChange.GIVES
+    is_same = bool(x.generator) and x.generator == y.generator
+    return CallChange.DRAWS if y.draws and not is_same else CallChange.GIVES
 
 
 def _other(a: Sequence[CalledOp], b: Sequence[CalledOp], i: int) -> CallDifference:
@@ -140,7 +147,7 @@ def _kind(call: CalledOp) -> tuple[object, ...]:
 
 
 def _key(call: CalledOp) -> tuple[object, ...]:
-    return *_kind(call), call.inputs, call.outputs, call.raised
+    return *_kind(call), call.inputs, call.outputs, call.raised, call.generator
 
 
 def _told(was: str, options: str) -> str:

@@ -32,10 +32,10 @@ def is_drift(call: CallDifference) -> bool:
 
 
 def first_change(a: Sequence[CalledOp], b: Sequence[CalledOp]) -> CallDifference | None:
-    """The first call that is another op, or is told another option, whatever the values are."""
+    """The first call that is another op, is told another option, or draws from another state, whatever the values."""
     return first_call(*([_without_values(call) for call in calls] for calls in (a, b)))
 
 
 def _without_values(call: CalledOp) -> CalledOp:
     said = (call.name, call.options, (), (), call.phase, call.scope, call.place)
-    return CalledOp(*said, draws=call.draws, raised=call.raised)
+    return CalledOp(*said, draws=call.draws, raised=call.raised, generator=call.generator)

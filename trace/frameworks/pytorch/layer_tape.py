@@ -45,7 +45,7 @@ class LayerTape:
 
     def __init__(self, torch: Any, modules: TorchModules, algorithm: Algorithm) -> None:
         self.noting = False
-        self.digest = TensorDigests(torch, algorithm)
+        self.digest: Callable[[Any], bytes] = TensorDigests(torch, algorithm)
         self._algorithm = algorithm
         self._torch, self._modules, self._frames = torch, modules, Frames(torch)
         self._begin()

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -83,10 +82,21 @@ def loss_scale() -> float | None:
     return None
 
 
-@lru_cache(maxsize=1 << 14)
+_MOST_SHOWN = 1 << 14
+_SHOWN = dict[tuple[int, int], tuple[CodeType, str]]()
+"""Lines by the identity of the code, which takes long to hash, and is kept."""
+
+
 def shown(place: CodePosition | None) -> str:
     """A line as a trace has it: ``gpt.py:28: return x * base``; empty if there is none."""
-    return "" if place is None else str(Location.of(place))
+    if place is None:
+        return ""
+    known = _SHOWN.get((id(place[0]), place[1]))
+    if known is None:
+        if len(_SHOWN) >= _MOST_SHOWN:
+            _SHOWN.clear()
+        known = _SHOWN[id(place[0]), place[1]] = place[0], str(Location.of(place))
+    return known[1]
 
 
 class _Passed:

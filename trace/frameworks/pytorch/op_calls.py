@@ -9,19 +9,33 @@ import numpy as np
 
 from ....base.runs.called_op import RECOMPUTE, CalledOp
 from ...v2.format.digest import Algorithm, tensor_digest
-from .arrays import is_reading
+from .arrays import is_reading, reading
 from .blank_memory import BlankMemory
 from .known_op import KnownOp
 from .layer_tape import LayerTape
 from .module_call import is_inside
+from .tensor_digests import KnownDigests, TensorDigests
+
+_Tensors: TypeAlias = dict[int, Any]
+"""Tensors by their identity, in their order."""
 
 Write: TypeAlias = Callable[[int, Sequence[CalledOp]], None]
 """What is told of calls, with the number of the first of them in the step."""
 
-_TOGETHER = 64
-_DIGESTS = 1 << 12
 _SECONDS = 0.1
-"""So many calls, or digests, are written together, and none is held back for longer when the next one begins."""
+"""No call is held back for longer when the next one begins, but where all of a step are written together."""
+
+
+class Together(NamedTuple):
+    """How many calls, or digests, are written together at most, and whether none is held back for long."""
+
+    calls: int = 64
+    digests: int = 1 << 12
+    soon: bool = True
+
+
+WHOLE_STEP = Together(1 << 14, 1 << 17, soon=False)
+"""As few frames as may be, at the same places in each run: for a trace that nobody reads before it has ended."""
 
 
 class _Begun(NamedTuple):
@@ -33,11 +47,12 @@ class _Begun(NamedTuple):
     phase: str
     scope: str
     place: str
+    generator: bytes
 
     def ended(self, outputs: tuple[bytes, ...], *, raised: bool = False) -> CalledOp:
         """The call, with what it gave."""
         said = (self.op.name, self.options, self.inputs, outputs, self.phase, self.scope, self.place)
-        return CalledOp(*said, draws=self.op.draws, raised=raised)
+        return CalledOp(*said, draws=self.op.draws, raised=raised, generator=self.generator)
 
 
 class OpCalls:
@@ -47,10 +62,14 @@ class OpCalls:
     at work: a run that hangs there shows it.
     """
 
-    def __init__(self, torch: Any, layers: LayerTape, algorithm: Algorithm, write: Write) -> None:
+    def __init__(
+        self, torch: Any, layers: LayerTape, algorithm: Algorithm, write: Write, together: Together | None = None
+    ) -> None:
+        self._together = together or Together()
         self._torch, self._layers, self._write_calls = torch, layers, write
         self._nothing = tensor_digest(algorithm, np.empty(0, np.uint8))
-        self._known = dict[Any, KnownOp]()
+        self._known = dict[int, KnownOp]()
+        self._digest = layers.digest = KnownDigests(torch, TensorDigests(torch, algorithm))
         self._mode: AbstractContextManager[Any] | None = None
         self._begin()
 
@@ -73,50 +92,64 @@ class OpCalls:
         mode, self._mode = self._mode, None
         mode.__exit__(None, None, None)
         self._write()
+        self._digest.clear()
 
     def _called(self, op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run an op, and note it."""
-        known = self._known.get(op) or self._known.setdefault(op, KnownOp.of(self._torch, op))
+        known = self._known.get(id(op)) or self._known.setdefault(id(op), KnownOp.of(self._torch, op))
         if known.is_unseen or is_reading():
             return op(*args, **kwargs)
-        taken, changed = dict[int, Any](), list[Any]()
-        options = self._take(known.told(args, kwargs), taken, changed)
-        begun = _Begun(known, options, self._digests(taken), self._phase(known), *self._layers.at_work())
-        if known.is_collective or monotonic() - self._written > _SECONDS:
+        taken, changed, texts = _Tensors(), _Tensors(), list[str]()
+        for (name, is_write), value in known.told(args, kwargs):
+            text = self._read(value, taken)
+            if text is not None:
+                texts.append(f"{name}={text}")
+            if is_write:
+                self._read(value, changed)
+        said = ", ".join(texts), self._digests(taken), self._phase(known), *self._layers.at_work()
+        begun = _Begun(known, *said, self._generator(taken, kwargs) if known.draws else b"")
+        if self._together.soon and (known.is_collective or monotonic() - self._written > _SECONDS):
             self._write([begun.ended((), raised=True)])
         try:
             given = op(*args, **kwargs)
         except BaseException:
+            self._digest.clear()
             self._write([begun.ended((), raised=True)])
             self._first += 1
             raise
         self._gave(begun, taken, given, changed)
         return given
 
-    def _take(self, told: Iterable[tuple[str, bool, Any]], taken: dict[int, Any], changed: list[Any]) -> str:
-        """What an op is told besides tensors; these are added to what is taken, and to what is changed."""
-        texts: list[str] = []
-        for name, is_write, value in told:
-            text = self._text(value)
-            if text is not None:
-                texts.append(f"{name}={text}")
-            if is_write:
-                changed.append(value)
-            self._collect(value, taken)
-        return ", ".join(texts)
-
-    def _gave(self, begun: _Begun, taken: dict[int, Any], given: Any, changed: list[Any]) -> None:
+    def _gave(self, begun: _Begun, taken: _Tensors, given: Any, changed: _Tensors) -> None:
         """Note what an op gave, and what it changed."""
-        made, written = dict[int, Any](), dict[int, Any]()
-        self._collect(given, made)
-        self._collect(changed, written)
-        if begun.op.is_blank or self._blank.places:
-            self._blank.follow(taken.values(), made.values(), written.values(), is_blank=begun.op.is_blank)
-        outputs = self._digests({**made, **written} if written else made)
+        op, made = begun.op, _Tensors()
+        self._read(given, made)
+        if changed or op.is_watched:
+            self._wrote(op, [*taken.values(), *made.values()], changed.values())
+        if op.is_blank or self._blank.places:
+            self._blank.follow(taken.values(), made.values(), changed.values(), is_blank=op.is_blank)
+        outputs = self._digests({**made, **changed} if changed else made)
         self._held.append((begun, outputs))
         self._digested += len(begun.inputs) + len(outputs)
-        if len(self._held) >= _TOGETHER or self._digested >= _DIGESTS:
+        if len(self._held) >= self._together.calls or self._digested >= self._together.digests:
             self._write()
+
+    def _wrote(self, op: KnownOp, tensors: Sequence[Any], written: Iterable[Any]) -> None:
+        """An op has run: digests that no longer hold are forgotten."""
+        if op.may_be_late and (op.is_collective or not all(tensor.is_cpu for tensor in tensors)):
+            for tensor in tensors:
+                self._digest.distrust(tensor)
+        for tensor in written if op.tells_writes else tensors:
+            self._digest.forget(tensor)
+
+    def _generator(self, taken: _Tensors, kwargs: Mapping[str, Any]) -> bytes:
+        """The digest of the state of the generator that an op is given, or of PyTorch's own; empty but on the CPU."""
+        device = kwargs.get("device")
+        if not all(tensor.is_cpu for tensor in taken.values()) or (device is not None and device.type != "cpu"):
+            return b""
+        with reading():
+            generator = kwargs.get("generator") or self._torch.default_generator
+            return self._digest(generator.get_state())
 
     def _phase(self, op: KnownOp) -> str:
         if op.is_collective:
@@ -135,30 +168,23 @@ class OpCalls:
 
     def _digests(self, tensors: Mapping[int, Any]) -> tuple[bytes, ...]:
         """Those of tensors, in their order."""
-        digest = self._layers.digest
+        digest = self._digest
         if not self._blank.places:
             return tuple([digest(tensor) for tensor in tensors.values()])
         return tuple([self._nothing if self._blank.has(each) else digest(each) for each in tensors.values()])
 
-    def _collect(self, value: Any, found: dict[int, Any]) -> None:
-        """Add the tensors in lists of lists, each once."""
-        if isinstance(value, self._torch.Tensor):
-            if not value.is_meta:
-                found[id(value)] = value
-        elif isinstance(value, list | tuple):
-            for each in cast(Sequence[Any], value):
-                self._collect(each, found)
-
-    def _text(self, value: Any) -> str | None:
-        """An option as text, the same in each run; None for what is no option."""
-        kind = type(cast(object, value))
+    def _read(self, value: Any, found: _Tensors) -> str | None:
+        """Add the tensors in lists of lists, each once; the text of an option, the same in each run, None for them."""
+        kind = type(value)
         if kind in _PLAIN:
             return repr(value)
         if isinstance(value, self._torch.Tensor):
+            if not value.is_meta:
+                found[id(value)] = value
             return None
         if isinstance(value, list | tuple):
-            texts = [self._text(each) for each in cast(Sequence[Any], value)]
-            return None if None in texts and texts else f"[{', '.join(map(str, texts))}]"
+            texts = [self._read(each, found) for each in cast(Sequence[Any], value)]
+            return None if None in texts else f"[{', '.join(cast(list[str], texts))}]"
         named = kind.__module__ == "torch" and kind.__name__ in ("dtype", "device", "layout", "memory_format")
         return str(value) if named else repr(value) if isinstance(value, _PLAIN) else kind.__name__
 

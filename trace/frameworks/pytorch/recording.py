@@ -59,7 +59,7 @@ def record_torch(
         level: "op" records, at the steps of which the trace keeps the ``ops``, besides the layers every op that PyTorch
             calls in eager code, in the order of execution: its options, digests of what it takes and gives, its phase,
             layer and line. They are written while the step runs, so that a run that hangs or dies shows its last ops;
-            that takes some tenths of a millisecond a call. Default: "layer", or what a golden trace asks for.
+            that takes about a tenth of a millisecond a call. Default: "layer", or what a golden trace asks for.
 
     Raises:
         ModuleNotFoundError: PyTorch is not installed.
@@ -97,23 +97,25 @@ def record_torch(
     recorder = begin(
         "record_torch",
         target,
-        _begun(torch, modules, reader, seed),
+        _begun(torch, modules, reader, seed, calls=chosen == "op"),
         Framework("torch", torch.__version__, settings, reader.groups, reader.counts),
         record,
         state_every=state_every,
     )
     for text in shards(torch, modules):
         recorder.event(SHARDS_EVENT, text)
-    return TorchRun(torch, model, modules, optimizer, reader, recorder, chosen)
+    is_golden = hasattr(trace, "level")
+    return TorchRun(torch, model, modules, optimizer, reader, recorder, chosen, is_golden=is_golden)
 
 
-def _begun(torch: Any, modules: TorchModules, reader: TorchOptimizer, seed: int | None) -> Run:
+def _begun(torch: Any, modules: TorchModules, reader: TorchOptimizer, seed: int | None, *, calls: bool) -> Run:
     """The run before its first step."""
     return Run(
         **state_of(modules, reader, 0, copy=False),
         rules=[RuleGroup(reader.rule, tuple(reader.hyper()))],
         numerics=FOREIGN_NUMERICS,
         seed=torch.initial_seed() % 2**64 if seed is None else seed,
+        calls=calls,
     )
 
 

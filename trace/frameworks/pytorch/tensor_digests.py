@@ -1,56 +1,184 @@
 """Digests of PyTorch's tensors, made where they lie."""
 
 import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ....base.arrays import is_float
-from ...v2.format.digest import FORMAT_NAMES, Algorithm, Hasher, has_nan, numpy_dtype, preamble, tensor_digest
-from .arrays import array, dtype_word, reading
+from ....tape.numerics.xxh3.anywhere import DigestAnywhere, Room
+from ...v2.format.digest import FORMAT_NAMES, Algorithm, has_nan, numpy_dtype, preamble, tensor_digest
+from .arrays import array, dtype_word
+
+_There: TypeAlias = Callable[[int], bytes | None]
+"""The digest of the elements at an address; None where they have no canonical form as they lie there."""
+
+_Key: TypeAlias = tuple[Any, tuple[int, ...], tuple[int, ...]]
+"""Dtype, sizes and strides."""
+
+_MOST_KINDS = 1 << 12
+
+_SAMPLES = 64
+"""How many bytes of a tensor are looked at to see that it is still the same."""
+
+_SHORT = 1 << 10
+"""Bytes up to which a tensor is digested anew each time."""
 
 
-class _Kind(NamedTuple):
-    """Tensors of one dtype and shape: the digest as it begins, their memory, and its dtype where a NaN may be in it."""
+_MOVED = (1, 4, 8)
+"""Bytes of the elements of tensors that may be digested in another order than they lie in."""
 
-    begun: Hasher
-    memory: Any
-    floats: "np.dtype[Any] | None"
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kind:
+    """Tensors of one dtype, shape and order: what digests them where they lie, if anything, and their bytes."""
+
+    there: _There | None
+    nbytes: int
 
 
 class TensorDigests:
-    """The digest of a tensor, as that of its array: of a plain one in C order without a copy, where it lies.
+    """The digest of a tensor, as that of its array: of a plain one where it lies, without a copy of it.
 
-    What is no plain tensor in the memory of the CPU, or has a NaN, goes the long way, over an array.
+    What is no plain tensor in the memory of the CPU goes the long way, over an array.
     """
 
     def __init__(self, torch: Any, algorithm: Algorithm) -> None:
         self._algorithm, self._strided = algorithm, torch.strided
         self._plain = {torch.Tensor, torch.nn.Parameter}
-        self._kinds = dict[tuple[Any, tuple[int, ...]], _Kind | None]()
+        self._kinds = dict[_Key, _Kind | None]()
+        self._room = Room()
 
     def __call__(self, tensor: Any) -> bytes:
         """The digest. Raises DTypeError for a dtype that no trace has."""
-        if type(tensor) in self._plain and tensor.is_cpu and tensor.layout is self._strided:
-            if not tensor.is_contiguous():
-                with reading():
-                    tensor = tensor.detach().contiguous()
-            key = (tensor.dtype, tensor.shape)
-            kind = self._kinds[key] if key in self._kinds else self._kinds.setdefault(key, self._kind(*key))
-            if kind is not None and not tensor.is_neg():
-                memory = kind.memory.from_address(tensor.data_ptr())
-                if kind.floats is None or not has_nan(np.frombuffer(memory, kind.floats)):
-                    hasher = kind.begun.copy()
-                    hasher.update(memory)
-                    return hasher.digest()
+        kind = self.kind(tensor)
+        return self.long_way(tensor) if kind is None else self.of(tensor, kind)
+
+    def kind(self, tensor: Any) -> _Kind | None:
+        """What is known of tensors like this one; None of those that are not plain."""
+        if type(tensor) not in self._plain or not tensor.is_cpu or tensor.layout is not self._strided:
+            return None
+        key = tensor.dtype, tensor.shape, tensor.stride()
+        kind = self._kinds[key] if key in self._kinds else self._learn(tensor, key)
+        return None if kind is None or tensor.is_neg() else kind
+
+    def _learn(self, tensor: Any, key: _Key) -> _Kind | None:
+        if len(self._kinds) >= _MOST_KINDS:
+            self._kinds.clear()
+        return self._kinds.setdefault(key, self._kind(tensor, *key))
+
+    def of(self, tensor: Any, kind: _Kind) -> bytes:
+        """The digest of a tensor of this kind."""
+        digest = None if kind.there is None else kind.there(tensor.data_ptr())
+        return self.long_way(tensor) if digest is None else digest
+
+    def long_way(self, tensor: Any) -> bytes:
+        """The digest of any tensor. Raises DTypeError for a dtype that no trace has."""
         return tensor_digest(self._algorithm, array(tensor, copy=False))
 
-    def _kind(self, dtype: Any, shape: tuple[int, ...]) -> _Kind | None:
-        """What is known of tensors of one kind; None of those that go the long way."""
+    def _kind(self, tensor: Any, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> _Kind | None:
         name = FORMAT_NAMES.get(dtype_word(dtype), "")
         if not name or dtype.is_complex or not prod(shape):
             return None
-        there = numpy_dtype(name)
-        memory = ctypes.c_char * (prod(shape) * there.itemsize)
-        return _Kind(self._algorithm.begin(preamble(name, shape)), memory, there if is_float(there) else None)
+        there, head = numpy_dtype(name), preamble(name, shape)
+        size, nbytes = there.itemsize, prod(shape) * there.itemsize
+        floats, is_whole = there if is_float(there) else None, tensor.is_contiguous()
+        if self._algorithm is Algorithm.XXH3_128 and (floats is None or size >= 4) and (is_whole or size in _MOVED):
+            turned: dict[str, Any] = {"strides": [size * stride for stride in strides], "room": self._room}
+            return _Kind(DigestAnywhere(head, shape, size, floats, **({} if is_whole else turned)), nbytes)
+        return _Kind(self._by_library(head, nbytes, floats) if is_whole else None, nbytes)
+
+    def _by_library(self, head: bytes, nbytes: int, floats: "np.dtype[Any] | None") -> _There:
+        begun, kind = self._algorithm.begin(head), ctypes.c_char * nbytes
+
+        def there(address: int) -> bytes | None:
+            memory: Any = kind.from_address(address)
+            if floats is not None and has_nan(np.frombuffer(memory, floats)):
+                return None
+            hasher = begun.copy()
+            hasher.update(memory)
+            return hasher.digest()
+
+        return there
+
+
+class _Memory:
+    """What is known of tensors that lie in one storage: by place and kind, version, sample and digest.
+
+    Args:
+        storage: what the memory is called by, which holds its place among others but not its bytes.
+        at, nbytes: where it lies.
+        may_change: whether it may change without a word.
+    """
+
+    __slots__ = ("_bytes", "at", "known", "may_change", "nbytes", "storage")
+
+    def __init__(self, storage: Any, at: int, nbytes: int, *, may_change: bool) -> None:
+        self.storage, self.at, self.nbytes, self.may_change = storage, at, nbytes, may_change
+        self.known = dict[tuple[Any, ...], tuple[int, bytes, bytes]]()
+        self._bytes: Any = (ctypes.c_char * nbytes).from_address(at)
+
+    def sample(self) -> bytes:
+        """Some bytes from all over."""
+        return bytes(self._bytes[:: self.nbytes // _SAMPLES | 1])
+
+
+class KnownDigests:
+    """Digests of which that of a tensor is made once as long as it stays the same, from one `clear` to the next.
+
+    It is made anew for another version, and whenever `forget` was told of a write. Memory that numpy has, or PyTorch
+    has not made, may change without either; such a tensor is read each time, and so is a short one, one of inference
+    mode, and what is no plain tensor. Against writes by other means 64 bytes from all over the memory are looked at.
+    """
+
+    def __init__(self, torch: Any, made: TensorDigests) -> None:
+        self._made: TensorDigests = made
+        self._weak: Any = torch.multiprocessing.reductions.StorageWeakRef
+        self._memories = dict[int, _Memory]()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._memories.clear()
+
+    def forget(self, tensor: Any) -> None:
+        """A tensor has been written to."""
+        if self._made.kind(tensor) is not None:
+            memory = self._memories.get(tensor.untyped_storage()._cdata)
+            if memory is not None:
+                memory.known.clear()
+
+    def distrust(self, tensor: Any) -> None:
+        """From now on a tensor may change at any time."""
+        if self._made.kind(tensor) is not None:
+            self._memory(tensor.untyped_storage()).may_change = True
+
+    def __call__(self, tensor: Any) -> bytes:
+        """The digest. Raises DTypeError for a dtype that no trace has."""
+        kind = self._made.kind(tensor)
+        if kind is None:
+            return self._made.long_way(tensor)
+        if kind.nbytes <= _SHORT or tensor.is_inference():
+            return self._made.of(tensor, kind)
+        storage = tensor.untyped_storage()
+        memory = self._memory(storage)
+        if memory.may_change or not storage.resizable():
+            return self._made.of(tensor, kind)
+        key, version, sample = (tensor.data_ptr(), kind), tensor._version, memory.sample()
+        found = memory.known.get(key)
+        if found is not None and found[0] == version and found[1] == sample:
+            return found[2]
+        digest = self._made.of(tensor, kind)
+        memory.known[key] = version, sample, digest
+        return digest
+
+    def _memory(self, storage: Any) -> _Memory:
+        """What is known of a storage; of one that lies elsewhere by now, nothing."""
+        found, at, nbytes = self._memories.get(storage._cdata), storage.data_ptr(), storage.nbytes()
+        if found is None or found.at != at or found.nbytes != nbytes:
+            may_change = found is not None and found.may_change
+            found = _Memory(self._weak(storage), at, nbytes, may_change=may_change)
+            self._memories[storage._cdata] = found
+        return found

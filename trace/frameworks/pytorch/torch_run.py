@@ -9,7 +9,7 @@ import numpy as np
 
 from ....base.arrays import Array
 from ....base.errors import DomainError
-from ....base.runs.completed_step import LOSS_SCALE, CompletedStep
+from ....base.runs.completed_step import LOSS_SCALE, CompletedStep, DigestedTape
 from ....tape.location import CodePosition
 from ...v2.write.recorder import TraceRecorder
 from ..run import RecordedRun
@@ -17,7 +17,7 @@ from ..shared import leaves, named_arrays, scalar_loss
 from .arrays import array
 from .layer_tape import LayerTape
 from .module_call import loss_scale
-from .op_calls import OpCalls
+from .op_calls import WHOLE_STEP, OpCalls
 from .torch_modules import TorchModules
 from .torch_optimizer import TorchOptimizer
 
@@ -50,6 +50,8 @@ class _Handed:
 class TorchRun(RecordedRun):
     """A training loop of PyTorch that is being recorded; made by `record_torch`, and used in a ``with`` statement.
 
+    Of a golden trace (``is_golden``), which is to be small, the calls of ops stand in the place of the layers.
+
     At the end of the block the hooks are taken away and the trace is sealed. After an error it stays unfinished and
     readable; where a loss or a gradient was not finite it is sealed.
     """
@@ -63,6 +65,8 @@ class TorchRun(RecordedRun):
         reader: TorchOptimizer,
         recorder: TraceRecorder,
         level: Level,
+        *,
+        is_golden: bool,
     ) -> None:
         super().__init__(recorder)
         self._handed, self._own = list[_Handed](), list[_Handed]()
@@ -73,7 +77,9 @@ class TorchRun(RecordedRun):
         self._torch, self._modules, self._reader = torch, modules, reader
         self._params = modules.trained
         self._layers = LayerTape(torch, modules, recorder.algorithm)
-        self._ops = OpCalls(torch, self._layers, recorder.algorithm, recorder.calls) if level == "op" else None
+        together = WHOLE_STEP if is_golden else None
+        ops = OpCalls(torch, self._layers, recorder.algorithm, recorder.calls, together) if level == "op" else None
+        self._ops, self._tells_layers = ops, ops is None or not is_golden
         self._hooks = [
             model.register_forward_pre_hook(self._called, with_kwargs=True),
             model.register_forward_hook(self._gave),
@@ -153,10 +159,17 @@ class TorchRun(RecordedRun):
             self._require_loss()
             return None
 
+        first, handed = True, self._handed
+
         def noted() -> Any:
+            nonlocal first
+            before = list(handed)
             value = closure()
-            if self._first is None and value is not None:
+            if not first:
+                handed[:] = before
+            elif len(handed) == len(before) and value is not None:
                 self._first = self._scalar(value)
+            first = False
             return value
 
         if "closure" in kwargs:
@@ -195,10 +208,17 @@ class TorchRun(RecordedRun):
             batch=self._batch(),
             micro_batches=len(losses),
             metrics={} if self._scale is None else {LOSS_SCALE: self._scale},
-            tape=self._layers.taken() if self._layers.noting else None,
+            tape=self._tape(),
         )
         self._recorder.step(done)
         self._begin_step()
+
+    def _tape(self) -> DigestedTape | None:
+        """What layers took and gave, where it is noted; where calls stand for it, only that a model is compiled."""
+        if not self._layers.noting:
+            return None
+        tape = self._layers.taken()
+        return tape if self._tells_layers or tape.is_compiled else None
 
     def _batch(self) -> dict[str, Array]:
         """What was handed over as the batch, else what the model was called with; several with their numbers."""

@@ -8,7 +8,9 @@ from enum import IntEnum, IntFlag
 from typing import Final
 
 VERSION: Final = 2
-READER: Final = 3  # what this reader is; 2 is one that knows no floats of 8 and 16 bits, and no complex numbers
+READER: Final = 4  # what this reader is
+KNOWS_ALL_DTYPES: Final = 3  # a reader that is older knows no floats of 8 and 16 bits, and no complex numbers
+KNOWS_PACKED_CALLS: Final = 4
 HEADER_LENGTH: Final = 256
 ALIGNMENT: Final = 8
 SYNC: Final = b"\xdaGRF"

@@ -10,13 +10,14 @@ from .constants import (
     CALLS_BYTES,
     ENVIRONMENT_EVENT,
     EVENT_BYTES,
+    KNOWS_PACKED_CALLS,
     NOTES_BYTES,
     RESUME_BYTES,
     SEAL_MAGIC,
     STEPS_PER_INDEX,
 )
 from .digest import state_root
-from .documents.calls import decode_calls, encode_calls
+from .documents.calls import decode_calls, decode_packed_calls, encode_calls, encode_packed_calls
 from .documents.notes import decode_notes, encode_notes
 from .fields import (
     BYTES,
@@ -35,7 +36,6 @@ from .fields import (
     When,
     always,
     pairs,
-    zero,
 )
 from .frame_type import FramePlace, FrameType
 from .layout import FrameLayout
@@ -174,13 +174,18 @@ class CallsRecord:
 
 
 def _calls(here: Here, said: dict[str, Any]) -> CallsRecord:
-    return CallsRecord(said["first"], decode_calls(said["text"], said["digests"], here.limits))
+    packed, known = said["form"], here.layout.header.reader >= KNOWS_PACKED_CALLS
+    if packed > known:
+        raise DomainError(f"its form is {packed}, which a reader of version {here.layout.header.reader} does not know")
+    decode = decode_packed_calls if packed else decode_calls
+    return CallsRecord(said["first"], decode(said["text"], said["digests"], here.limits))
 
 
 def encode_front_of_calls(layout: FrameLayout, record: CallsRecord) -> bytes:
     """The front of CALLS. Raises DomainError for more than 4 MiB."""
-    text, digests = encode_calls(record.calls)
-    return CALLS.front(layout).encode(first=record.first, text=text, digests=digests)
+    packed = layout.header.reader >= KNOWS_PACKED_CALLS
+    text, digests = (encode_packed_calls if packed else encode_calls)(record.calls)
+    return CALLS.front(layout).encode(first=record.first, form=int(packed), text=text, digests=digests)
 
 
 CALLS: Final = FrameType(
@@ -192,9 +197,9 @@ CALLS: Final = FrameType(
         Field("first", U32, None, "number of the first of these calls in step k"),
         Field("t", U32, None, "length of the text", counts="text"),
         Field("d", U32, None, "number of digests", counts="digests"),
-        zero(U32),
-        Field("text", TEXT, "t", "the calls, JSON"),
-        DigestField("digests", "d", "of every call what it took, then what it gave or changed"),
+        Field("form", U32, None, "0, or 1 for the packed form, in files whose reader has version 4 at least"),
+        Field("text", BYTES, "t", "the calls, JSON; in the packed form as a stream of zlib"),
+        DigestField("digests", "d", "of every call what it took, then what it gave or changed; packed: each once"),
     ),
     _calls,
     largest=CALLS_BYTES,

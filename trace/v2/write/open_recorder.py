@@ -9,7 +9,7 @@ from json import dumps
 from ....base.runs.keep import Keep
 from ....base.runs.run import Run
 from ....base.system import FilePath
-from ..format.constants import FOREIGN_NUMERICS, READER, VERSION, RecordMode
+from ..format.constants import FOREIGN_NUMERICS, KNOWS_ALL_DTYPES, KNOWS_PACKED_CALLS, VERSION, RecordMode
 from ..format.digest import Algorithm
 from ..format.header import UNKNOWN_DIGEST, Header
 from ..format.schema import CLIP_EVENT, Schema
@@ -67,8 +67,15 @@ def _header(keep: Keep, run: Run, schema: Schema, environment: bytes) -> Header:
         environment=algorithm.hash(environment).ljust(32, b"\0"),
         parent_root=UNKNOWN_DIGEST if parent is None else parent.root.ljust(32, b"\0"),
         parent_steps=0 if parent is None else parent.steps,
-        reader=VERSION if schema.is_plain and not _may_compute_others(keep, run) else READER,
+        reader=_reader(keep, run, schema),
     )
+
+
+def _reader(keep: Keep, run: Run, schema: Schema) -> int:
+    """The lowest version of a reader that understands the file."""
+    if run.calls and keep.ops is not None:
+        return KNOWS_PACKED_CALLS
+    return VERSION if schema.is_plain and not _may_compute_others(keep, run) else KNOWS_ALL_DTYPES
 
 
 def _may_compute_others(keep: Keep, run: Run) -> bool:

@@ -50,6 +50,7 @@ class TraceRecorder:
         self._repeated = repeated
         self._schedule, self._values_budget = OpsSchedule(keep.ops), keep.values // 2
         self._sketches = keep.sketches
+        self._called = 0
         self._writer = writer
         self._tensors = tensors
         self._layout = writer.layout
@@ -132,6 +133,8 @@ class TraceRecorder:
             self._compare_repeated(self._repeated, bytes(self._last_front))
         if done.tape is not None and self.wants_tape(done.step):
             self.record_tape(done.tape)
+        self._schedule.spend(self._called)
+        self._called = 0
         if done.step == 0:
             self._keep_values(done)
         self._keep_state_if_due(done)
@@ -263,7 +266,9 @@ class TraceRecorder:
             DomainError: more than 4 MiB in all.
             TraceWriteError: the file cannot be written.
         """
-        self._writer.note(CALLS, encode_front_of_calls(self._layout, CallsRecord(first, tuple(calls))))
+        front = encode_front_of_calls(self._layout, CallsRecord(first, tuple(calls)))
+        self._writer.note(CALLS, front)
+        self._called += len(front)
         self._writer.flush()
 
     def event(self, kind: str, text: str) -> None:

@@ -65,7 +65,7 @@ class Minimal:
         head = self.data[:256]
         assert head[:4] == b"DGRR"
         *fixed, self.reader, alignment = struct.unpack("<HHIHH", head[4:16])
-        assert fixed == [2, 0, 256] and alignment == 8 and self.reader in (2, 3)
+        assert fixed == [2, 0, 256] and alignment == 8 and self.reader in (2, 3, 4)
         assert u32(head, 252) == zlib.crc32(head[:252])
         self.salt, self.created_at, self.seed = head[16:32], u64(head, 32), u64(head, 40)
         self.mode, self.state_every, self.numerics = head[49], u32(head, 52), u32(head, 56)
@@ -145,7 +145,7 @@ class Minimal:
         assert text.encode() == front and not body and step == 0
         self.schema_digest = self.H(front)
         self.tensors = self.tree["tensors"]
-        assert self.reader == 3 or all(ITEM[t["dtype"]][0] < 12 for t in self.tensors)
+        assert self.reader >= 3 or all(ITEM[t["dtype"]][0] < 12 for t in self.tensors)
         self.params = [t for t in self.tensors if t["role"] == "param"]
         self.buffers = [t for t in self.tensors if t["role"] == "buffer"]
         self.updated = [t for t in self.tensors if t["role"] != "buffer"]
@@ -298,15 +298,21 @@ class Minimal:
         self.notes = [*getattr(self, "notes", []), (step, told)]
 
     def called(self, step: int, front: bytes, body: bytes, at: int) -> None:
-        first, length, count, zero = struct.unpack("<IIII", front[:16])
-        told, digests = json.loads(front[16 : 16 + length]), front[16 + length :]
-        assert zero == 0 and not body and step == len(self.steps) and len(digests) == count * self.D
+        first, length, count, form = struct.unpack("<IIII", front[:16])
+        text, digests = front[16 : 16 + length], front[16 + length :]
+        assert form == (self.reader == 4) and not body and step == len(self.steps) and len(digests) == count * self.D
+        told = json.loads(zlib.decompress(text) if form else text)
+        table = [digests[i * self.D : (i + 1) * self.D] for i in range(count)]
+        if form:
+            new = [sum(not back for back in told["digests"][:i]) for i in range(len(told["digests"]))]
+            table = [table[n - back] for n, back in zip(new, told["digests"], strict=True)]
         found, at = [], 0
         for *texts, flags, taken, given in told["calls"]:
-            parts = [digests[i * self.D : (i + 1) * self.D] for i in range(at, at + taken + given)]
+            begin = at + bool(flags & 4)
+            parts = table[begin : begin + taken + given]
             found.append(([told["texts"][i] for i in texts], flags, parts[:taken], parts[taken:]))
-            at += taken + given
-        assert at == count
+            at = begin + taken + given
+        assert at == len(table)
         self.calls: dict[int, list[Any]] = getattr(self, "calls", {})
         self.calls[step] = [*self.calls.get(step, [])[:first], *found]
 

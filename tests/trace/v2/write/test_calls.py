@@ -143,7 +143,7 @@ READ = "corrupt: CALLS 2: it cannot be read: "
         (front({"calls": [ROW], "texts": [1, 2, 3]}, 2), READ),
         (front(b"{", 0), READ),
         (front(said([[[[[[[[[]]]]]]]]]), 0), READ + "JSON nested more than 8 deep"),
-        (front(said(), 0)[:12], "corrupt: CALLS 2: its front of 12 bytes ends inside 'zero'"),
+        (front(said(), 0)[:12], "corrupt: CALLS 2: its front of 12 bytes ends inside 'form'"),
     ],
 )
 def test_calls_that_lie(tmp_path: Path, data: bytes, text: str) -> None:

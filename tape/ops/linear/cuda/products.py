@@ -12,6 +12,10 @@ from .choice import ChosenTile, chosen
 SOURCE = "tape/ops/linear/cuda/products.cu"
 
 
+ADDED = at.PACKED + 1
+"""Where the words say that something is added, and the bytes from row to row of it, if they are so many."""
+
+
 def _mode(itemsize: int, extent: int, x: int, others: tuple[int, ...]) -> int:
     """How an operand is copied: ``x`` is its stride along the extent, in elements; ``others`` the remaining ones."""
     vector = VECTOR_BYTES // itemsize
@@ -32,9 +36,10 @@ def launches_of(size: int, words: Words, how: ChosenTile) -> tuple[Launch, ...]:
     """The launches of a product that is computed in a given way."""
     tile, each, transposed = how
     batch, m, n, k = words[: at.K + 1]
+    added, row = words[ADDED : ADDED + 2] or (0, 0)
     own = [w // size if at.A_GROUP <= i <= at.B_COLUMN else w for i, w in enumerate(words[: at.MASK + 1])]
     real = (("REAL", REALS[size]),)
-    pointers, before = [*_pointers(words), SCRATCH], []
+    pointers, before = [*_pointers(words), SCRATCH, *(_added(words),) * added], []
     if transposed:
         squares = (blocks_of(k, 32) * blocks_of(n, 32), 1, 1)
         sizes = (n, k, own[at.B_COLUMN])
@@ -46,11 +51,11 @@ def launches_of(size: int, words: Words, how: ChosenTile) -> tuple[Launch, ...]:
     defines = (*tile.defines(size), ("A_MODE", a), ("B_MODE", b), ("SPLIT", int(split)))
     grid: Triple = (batch * blocks_of(m, tile.bm) * blocks_of(n, tile.bn), 1, blocks_of(blocks, each) if split else 1)
     shared = tile.shared(size, totals=not split)
-    main = Launch(SOURCE, "gemm", defines, grid, (tile.threads, 1, 1), shared, tuple(pointers), (*own, each))
+    main = Launch(SOURCE, "gemm", defines, grid, (tile.threads, 1, 1), shared, tuple(pointers), (*own, each, added, row // size))
     if not split:
         return (*before, main)
     each_output = (blocks_of(batch * m * n, 256), 1, 1)
-    return (main, Launch(SOURCE, "fold", real, each_output, (256, 1, 1), 0, tuple(pointers), (*own, blocks)))
+    return (main, Launch(SOURCE, "fold", real, each_output, (256, 1, 1), 0, tuple(pointers), (*own, blocks, added, row // size)))
 
 
 def _pointers(words: Words) -> tuple[int, ...]:
@@ -63,6 +68,11 @@ def _pointers(words: Words) -> tuple[int, ...]:
         at.FIRST_OPTIONAL if bias else at.OUT,
         at.FIRST_OPTIONAL + bias if mask else at.OUT,
     )
+
+
+def _added(words: Words) -> int:
+    """The position of what is added, behind bias and mask."""
+    return at.FIRST_OPTIONAL + words[at.BIAS] + words[at.MASK]
 
 
 def scratch(dtype: np.dtype[Any], words: Words) -> int:

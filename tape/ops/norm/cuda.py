@@ -1,5 +1,6 @@
 """Normalised rows and their gradients on CUDA devices."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ COLUMNS = "tape/ops/norm/norm_columns.cu"
 INPUTS = {"normalize": 1, "row_statistics": 1, "normalize_grad": 2, "normalize_weight_grad": 2}
 """The kernels, and the position of x: behind the output, and the cotangent where there is one."""
 
+CLUSTER = 8
+"""The most thread blocks of a cluster that every device with clusters has."""
+
 SUMS = 4
 """The position of the sums of blocks, and how many kinds of them there may be."""
 
@@ -23,6 +27,25 @@ SUMS = 4
 def _pointers(name: str, words: Words) -> Words:
     bias = words[at.BIAS] if name == "normalize" else 0
     return tuple(range(max(INPUTS[name], words[at.WEIGHT], bias) + 1))
+
+
+def _in_clusters(name: str, size: int, words: Words, own: Words) -> tuple[Launch, ...]:
+    """The launch for few and long rows, a cluster of thread blocks for each."""
+    pointers = (*_pointers(name, words), 0, 0, 0)[:SUMS]
+    cluster = _cluster(words)
+    teams = (words[at.ROWS] * cluster, 1)
+    (made,) = block_launches(SOURCE, f"{name}_cluster", size, teams, ROW_BLOCK, (*pointers, SCRATCH), own)
+    return (replace(made, defines=(*made.defines, ("CLUSTER", cluster))),)
+
+
+def _cluster(words: Words) -> int:
+    """The thread blocks of a row, a power of two."""
+    return min(CLUSTER, 1 << (_blocks(words) - 1).bit_length())
+
+
+def _fills_clusters(words: Words) -> bool:
+    """Whether clusters of all rows keep as much of a device busy as all blocks do, or all of it."""
+    return _blocks(words) <= 2 * CLUSTER or words[at.ROWS] * CLUSTER >= PROCESSORS
 
 
 def _in_parts(name: str, size: int, words: Words, own: Words) -> tuple[Launch, ...]:
@@ -53,7 +76,7 @@ def _form(name: str) -> CudaForm:
             return ()
         own = (*words[: at.EPS + 1], words[at.BIAS] if name == "normalize" else 0, INPUTS[name])
         if _is_in_parts(words):
-            return _in_parts(name, dtype.itemsize, words, own)
+            return (_in_clusters if _fills_clusters(words) else _in_parts)(name, dtype.itemsize, words, own)
         return row_launches(SOURCE, name, dtype.itemsize, words[at.ROWS], n, _pointers(name, words), own)
 
     def scratch(dtype: np.dtype[Any], words: Words) -> int:

@@ -111,15 +111,20 @@ KERNEL(THREADS, 1) normalize_weight_grad(PARAMETER Call call, Report) {
 
 #if GROUPS == 1
 // The same of few and long rows: a thread block has one block of 4096 elements of a row. Each launch leaves sums of blocks,
-// which the next ones add from left to right.
+// which the next ones add from left to right. With -D CLUSTER so many thread blocks have a row, and wait for each other in
+// one launch.
+#ifndef CLUSTER
+#define CLUSTER 0
+#endif
 enum { SUMS = 4 };  // position of the address
 enum { MEANS, WEIGHTED, SQUARES, PRODUCTS };
 
 struct Part {
-  long long blocks, row, block;
+  long long blocks, row, block, step;  // a thread block has the block, and every step-th behind it
   METHOD Part(const Call& call)
-      : blocks((call.words[SEGMENTS] * call.words[LENGTH] + ROW_BLOCK - 1) / ROW_BLOCK), row(blockIdx.x / blocks),
-        block(blockIdx.x % blocks) {}
+      : blocks((call.words[SEGMENTS] * call.words[LENGTH] + ROW_BLOCK - 1) / ROW_BLOCK), step(CLUSTER ? CLUSTER : blocks) {
+    row = blockIdx.x / step, block = blockIdx.x % step;
+  }
   METHOD real* sums(const Call& call, int kind) const {
     return at<real>(call, SUMS) + (kind * call.words[ROWS] + row) * blocks;
   }
@@ -136,62 +141,58 @@ struct Part {
   METHOD real mean(const Call& call, real n) const {
     return call.words[CENTRED] ? div(whole(call, MEANS), n) : (real)0;
   }
-  // The sum of the block, and where it goes.
+  // The sums of the blocks, and where they go.
   template <class Term> METHOD void sum(const Call& call, const Layout& lies, int kind, real* memory, const Term& term) const {
     const Team team(1ll << 62, memory);
-    const long long start = block * ROW_BLOCK;
-    const real total = team.sum(ROW_BLOCK, lies.n - start, [&](long long i) { return term(start + i); });
-    if (team.first()) sums(call, kind)[block] = total;
+    for (long long b = block; b < blocks; b += step) {
+      const long long start = b * ROW_BLOCK;
+      const real total = team.sum(ROW_BLOCK, lies.n - start, [&](long long i) { return term(start + i); });
+      if (team.first()) sums(call, kind)[b] = total;
+    }
   }
   template <class Action> METHOD void each(const Layout& lies, const Action& action) const {
-    const long long start = block * ROW_BLOCK, stop = start + ROW_BLOCK < lies.n ? start + ROW_BLOCK : lies.n;
+    for (long long b = block; b < blocks; b += step) {
+      const long long start = b * ROW_BLOCK, stop = start + ROW_BLOCK < lies.n ? start + ROW_BLOCK : lies.n;
 #pragma unroll 4
-    for (long long i = start + threadIdx.x; i < stop; i += THREADS) action(i);
+      for (long long i = start + threadIdx.x; i < stop; i += THREADS) action(i);
+    }
   }
 };
 
 #define BEGIN_PART                                           \
   const Part part(call);                                     \
   const Layout lies(call, part.row);                         \
-  const real* const x = at<const real>(call, (int)call.words[X]); \
-  const real n = number(lies.n, (real)0);
+  const real* const x = at<const real>(call, (int)call.words[X]);
 
-// Of x, and in a second layer of thread blocks of h.
-KERNEL(THREADS, 1) block_means(PARAMETER Call call, Report) {
-  DYNAMIC_SHARED(real, memory);
-  BEGIN_PART
-  if (blockIdx.z == 0)
-    part.sum(call, lies, MEANS, memory, [&](long long i) { return x[lies.at(i)]; });
-  else
-    part.sum(call, lies, WEIGHTED, memory, [&](long long i) { return weighted(call, lies, at<const real>(call, 1), i); });
+DEV void sum_means(const Call& call, const Part& part, const Layout& lies, const real* x, real* memory) {
+  part.sum(call, lies, MEANS, memory, [&](long long i) { return x[lies.at(i)]; });
 }
 
-KERNEL(THREADS, 1) block_squares(PARAMETER Call call, Report) {
-  DYNAMIC_SHARED(real, memory);
-  BEGIN_PART
-  const real mean = part.mean(call, n);
+DEV void sum_weighted(const Call& call, const Part& part, const Layout& lies, real* memory) {
+  part.sum(call, lies, WEIGHTED, memory, [&](long long i) { return weighted(call, lies, at<const real>(call, 1), i); });
+}
+
+DEV void sum_squares(const Call& call, const Part& part, const Layout& lies, const real* x, real* memory) {
+  const real mean = part.mean(call, number(lies.n, (real)0));
   part.sum(call, lies, SQUARES, memory, [&](long long i) { return squared(x[lies.at(i)], mean); });
 }
 
-KERNEL(THREADS, 1) block_products(PARAMETER Call call, Report) {
-  DYNAMIC_SHARED(real, memory);
-  BEGIN_PART
-  const Statistics own = part.statistics(call, n);
+DEV void sum_products(const Call& call, const Part& part, const Layout& lies, const real* x, real* memory) {
+  const Statistics own = part.statistics(call, number(lies.n, (real)0));
   const real* const dy = at<const real>(call, 1);
   part.sum(call, lies, PRODUCTS, memory, [&](long long i) {
     return mul(weighted(call, lies, dy, i), normal(x[lies.at(i)], own));
   });
 }
 
-KERNEL(THREADS, 1) normalize_blocks(PARAMETER Call call, Report) {
-  BEGIN_PART
-  const Statistics own = part.statistics(call, n);
+DEV void give_normalized(const Call& call, const Part& part, const Layout& lies, const real* x) {
+  const Statistics own = part.statistics(call, number(lies.n, (real)0));
   real* const out = at<real>(call, 0);
   part.each(lies, [&](long long i) { out[lies.at(i)] = scaled(call, x[lies.at(i)], own, lies.parameter(i)); });
 }
 
-KERNEL(THREADS, 1) normalize_grad_blocks(PARAMETER Call call, Report) {
-  BEGIN_PART
+DEV void give_slopes(const Call& call, const Part& part, const Layout& lies, const real* x) {
+  const real n = number(lies.n, (real)0);
   const Statistics own = part.statistics(call, n);
   const real mean_h = div(call.words[CENTRED] ? part.whole(call, WEIGHTED) : (real)0, n);
   const real mean_p = div(part.whole(call, PRODUCTS), n);
@@ -203,15 +204,92 @@ KERNEL(THREADS, 1) normalize_grad_blocks(PARAMETER Call call, Report) {
 }
 
 // Of a row, whose first block does it.
+DEV void give_row(const Call& call, const Part& part, const Layout& lies) {
+  if (part.block == 0 && threadIdx.x == 0)
+    give_statistics(call, part.row, part.statistics(call, number(lies.n, (real)0)));
+}
+
+DEV void give_total(const Call& call, const Part& part) {
+  if (part.block == 0 && threadIdx.x == 0) at<real>(call, 0)[part.row] = part.whole(call, PRODUCTS);
+}
+
+#if CLUSTER
+#define BEGIN_CLUSTER                                                     \
+  DYNAMIC_SHARED(real, memory);                                           \
+  BEGIN_PART                                                              \
+  if (call.words[CENTRED]) sum_means(call, part, lies, x, memory), cluster_barrier();
+
+#define BEGIN_GRADIENT                                                    \
+  sum_squares(call, part, lies, x, memory), cluster_barrier();            \
+  sum_products(call, part, lies, x, memory), cluster_barrier();
+
+CLUSTERED(THREADS) normalize_cluster(PARAMETER Call call, Report) {
+  BEGIN_CLUSTER
+  sum_squares(call, part, lies, x, memory), cluster_barrier();
+  give_normalized(call, part, lies, x);
+}
+
+CLUSTERED(THREADS) row_statistics_cluster(PARAMETER Call call, Report) {
+  BEGIN_CLUSTER
+  sum_squares(call, part, lies, x, memory), cluster_barrier();
+  give_row(call, part, lies);
+}
+
+CLUSTERED(THREADS) normalize_grad_cluster(PARAMETER Call call, Report) {
+  BEGIN_CLUSTER
+  if (call.words[CENTRED]) sum_weighted(call, part, lies, memory);
+  BEGIN_GRADIENT
+  give_slopes(call, part, lies, x);
+}
+
+CLUSTERED(THREADS) normalize_weight_grad_cluster(PARAMETER Call call, Report) {
+  BEGIN_CLUSTER
+  BEGIN_GRADIENT
+  give_total(call, part);
+}
+#else
+// Of x, and in a second layer of thread blocks of h.
+KERNEL(THREADS, 1) block_means(PARAMETER Call call, Report) {
+  DYNAMIC_SHARED(real, memory);
+  BEGIN_PART
+  if (blockIdx.z == 0)
+    sum_means(call, part, lies, x, memory);
+  else
+    sum_weighted(call, part, lies, memory);
+}
+
+KERNEL(THREADS, 1) block_squares(PARAMETER Call call, Report) {
+  DYNAMIC_SHARED(real, memory);
+  BEGIN_PART
+  sum_squares(call, part, lies, x, memory);
+}
+
+KERNEL(THREADS, 1) block_products(PARAMETER Call call, Report) {
+  DYNAMIC_SHARED(real, memory);
+  BEGIN_PART
+  sum_products(call, part, lies, x, memory);
+}
+
+KERNEL(THREADS, 1) normalize_blocks(PARAMETER Call call, Report) {
+  BEGIN_PART
+  give_normalized(call, part, lies, x);
+}
+
+KERNEL(THREADS, 1) normalize_grad_blocks(PARAMETER Call call, Report) {
+  BEGIN_PART
+  give_slopes(call, part, lies, x);
+}
+
 KERNEL(THREADS, 1) row_statistics_blocks(PARAMETER Call call, Report) {
   BEGIN_PART
-  if (part.block == 0 && threadIdx.x == 0) give_statistics(call, part.row, part.statistics(call, n));
+  give_row(call, part, lies);
 }
 
 KERNEL(THREADS, 1) normalize_weight_grad_blocks(PARAMETER Call call, Report) {
   BEGIN_PART
-  if (part.block == 0 && threadIdx.x == 0) at<real>(call, 0)[part.row] = part.whole(call, PRODUCTS);
+  give_total(call, part);
 }
+#endif
 #endif
 
 #ifndef __CUDACC__
@@ -219,7 +297,12 @@ HOST_ENTRY(normalize)
 HOST_ENTRY(row_statistics)
 HOST_ENTRY(normalize_grad)
 HOST_ENTRY(normalize_weight_grad)
-#if GROUPS == 1
+#if GROUPS == 1 && CLUSTER
+HOST_ENTRY(normalize_cluster)
+HOST_ENTRY(row_statistics_cluster)
+HOST_ENTRY(normalize_grad_cluster)
+HOST_ENTRY(normalize_weight_grad_cluster)
+#elif GROUPS == 1
 HOST_ENTRY(block_means)
 HOST_ENTRY(block_squares)
 HOST_ENTRY(block_products)

@@ -19,7 +19,7 @@ from ..ir.verify import checked
 from .choice import ChoicePlan
 from .loop import LoopPlan, loop_plan, with_own_outputs
 from .lower import Lowering
-from .passes.addends import join_addends
+from .passes.addends import join_addends, join_addends_on_gpu
 from .passes.appends import read_through_appends
 from .passes.chains import fuse_chains
 from .passes.cross_entropy import fuse_cross_entropy
@@ -43,15 +43,12 @@ PROGRAM_PASSES: dict[str, Callable[[Program], Program]] = {
     "appends": read_through_appends,
     "cross-entropy": fuse_cross_entropy,
     "epilogues": fuse_epilogues,
+    "addends": join_addends,
     "chains": fuse_chains,
     "grouped-updates": group_updates,
 }
 
-def _epilogues_on_gpu(program: Program) -> Program:
-    return join_addends(fuse_epilogues(program))
-
-
-ON_GPU: dict[str, Callable[[Program], Program]] = {"epilogues": _epilogues_on_gpu, "chains": join_elementwise}
+ON_GPU: dict[str, Callable[[Program], Program]] = {"addends": join_addends_on_gpu, "chains": join_elementwise}
 """What takes the place of a pass on a GPU, which has other kernels."""
 
 CHOICES = {

@@ -1,55 +1,54 @@
-"""Addends on a GPU: what is added to a product, or to sums down columns, is added before they are stored."""
+"""Addends: what is added to a product is added before the product is stored."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import prod
+from dataclasses import replace
 
 from ....tape.numerics.basic import arithmetic
 from ....tape.numerics.basic.copy import copy, joined_axes
+from ....tape.numerics.engine.kernel import Kernel
 from ....tape.numerics.engine.launch import Words
-from ....tape.numerics.sizes import Sizes
+from ....tape.numerics.simd.sums import CHAIN_BLOCK, sum_columns
 from ....tape.ops.linear.kernels.gemm import gemm
 from ....tape.ops.linear.kernels.product import Product
-from ....tape.numerics.simd.sums import sum_columns
 from ..program import LoweredOp, Program
 from .unit_factors import drop_unread
 
 
-@dataclass(frozen=True, slots=True)
-class AddedProduct(Product):
-    """A product to which an array is added in the end, the last of the kernel's arrays.
-
-    Its rows, counted through the batch, are ``row`` bytes apart. Only a GPU computes it.
-    """
-
-    row: int = 0
-
-    def words(self, strides: tuple[Sizes, ...]) -> Words:
-        """Those of a product, then that there is an addend, and ``row``."""
-        return Words(*Product.words(self, strides).values.tolist(), 1, self.row)
-
-    def scratch(self, strides: tuple[Sizes, ...], parts: int) -> int:
-        """None of the plan's."""
-        return 0
-
-
 def join_addends(program: Program) -> Program:
-    """Every product and every sum down columns that only an addition reads, with the addition."""
-    makers = {program.root(op.outputs[0]): op for op in program.ops if op.kernel in (gemm, sum_columns)}
+    """Every product that only an addition reads, with the addition."""
+    return _joined_with_makers(program, {gemm})
+
+
+def join_addends_on_gpu(program: Program) -> Program:
+    """The same, and sums down columns, to which a GPU can add too."""
+    return _joined_with_makers(program, {gemm, sum_columns})
+
+
+def _joined_with_makers(program: Program, kernels: set[Kernel]) -> Program:
+    makers = {program.root(op.outputs[0]): i for i, op in enumerate(program.ops) if op.kernel in kernels}
     copies = {program.root(op.outputs[0]): op for op in program.ops if op.kernel is copy}
     readers, kept, gone = program.readers(), program.kept, set[LoweredOp]()
     ops = list[LoweredOp]()
-    for op in program.ops:
+    for i, op in enumerate(program.ops):
         ops.append(op)
         for which in range(2 if op.kernel is arithmetic.add else 0):
-            maker = makers.get(program.root(op.inputs[which]))
-            if maker is None or not _reads_all(program, op, op.inputs[which], readers, kept):
+            made = makers.get(program.root(op.inputs[which]))
+            if made is None or not _reads_all(program, op, op.inputs[which], readers, kept):
+                continue
+            maker = program.ops[made]
+            if _changed(program, maker, program.ops[made + 1 : i]):
                 continue
             if (grown := _joined(program, maker, op, op.inputs[1 - which], copies)) is not None:
                 ops[-1] = grown
                 gone.add(maker)
                 break
     return drop_unread(program.with_ops([op for op in ops if op not in gone]))
+
+
+def _changed(program: Program, maker: LoweredOp, between: Sequence[LoweredOp]) -> bool:
+    """Whether anything that an op reads is written behind it."""
+    read = {program.root(v) for v in maker.inputs}
+    return any(program.root(v) in read for op in between for v in op.outputs)
 
 
 def _reads_all(
@@ -65,20 +64,22 @@ def _reads_all(
 def _joined(
     program: Program, maker: LoweredOp, add: LoweredOp, addend: int, copies: Mapping[int, LoweredOp]
 ) -> LoweredOp | None:
-    if isinstance(maker.words, Product):
-        if isinstance(maker.words, AddedProduct):
-            return None
-        product, copied = maker.words, copies.get(program.root(addend)) if program.layout(addend).is_dense else None
-        row = None if copied is None else _row(program, copied, product)
-        if copied is not None and row is not None:
-            addend = copied.inputs[0]
-        given = {name: getattr(product, name) for name in Product.__dataclass_fields__}
-        words: Words | AddedProduct = AddedProduct(**given, row=product.n * product.itemsize if row is None else row)
-    else:
+    outputs, work = add.outputs, maker.work + add.work
+    if not isinstance(maker.words, Product):
         assert isinstance(maker.words, Words)
-        words = Words(*maker.words.values.tolist(), 1)
-    inputs = (*maker.inputs, addend)
-    return replace(maker, outputs=add.outputs, inputs=inputs, words=words, source=add.source, work=maker.work + add.work)
+        words, inputs = Words(*maker.words.values.tolist(), 1), (*maker.inputs, addend)
+        return replace(maker, outputs=outputs, inputs=inputs, words=words, source=add.source, work=work)
+    product = maker.words
+    if product.added:
+        return None
+    row, aliases = product.n * product.itemsize, (len(maker.inputs),) if product.k <= CHAIN_BLOCK else ()
+    copied = copies.get(program.root(addend)) if program.layout(addend).is_dense else None
+    if copied is not None and (pitch := _row(program, copied, product)) is not None:
+        addend, row, aliases = copied.inputs[0], pitch, ()
+    return replace(
+        maker, outputs=outputs, inputs=(*maker.inputs, addend), words=replace(product, added=row), source=add.source,
+        work=work, aliases=aliases,
+    )  # fmt: skip
 
 
 def _row(program: Program, copied: LoweredOp, product: Product) -> int | None:
@@ -88,4 +89,4 @@ def _row(program: Program, copied: LoweredOp, product: Product) -> int | None:
     if copied.inputs[0] in program.graph.updates or len(axes) != 2:
         return None
     (rows, row), (n, step) = axes
-    return row if rows == product.batch * product.m and n == product.n and step == product.itemsize else None
+    return row if row > 0 and rows == product.batch * product.m and n == product.n and step == product.itemsize else None

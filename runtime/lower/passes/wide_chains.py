@@ -215,6 +215,6 @@ class _Joining:
         for k, value in enumerate(op.inputs):
             spread = k * runs[0] * size, ((rows, pitch * size), (runs[0], size))
             own = places[value] if value in places else places[self.program.root(value)]
-            yield Link(arithmetic.add, op.element, words, (places[op.outputs[0]], own, zero), (size,) * 3, (spread, None, None))
-
-
+            yield Link(
+                arithmetic.add, op.element, words, (places[op.outputs[0]], own, zero), (size,) * 3, (spread, None, None)
+            )

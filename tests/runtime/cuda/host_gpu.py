@@ -26,7 +26,6 @@ from dgrr.tape.numerics.cuda.code import Wanted
 from dgrr.tape.numerics.cuda.entry import NAME
 from dgrr.tape.numerics.cuda.written import REALS, CudaForm, Launch, Words
 from dgrr.tape.numerics.llvm.worker import environment
-from dgrr.tape.ops.linear.cuda.products import ADDED
 from dgrr.tape.ops.linear.kernels import product as at
 
 SREGS = ("tid", "ctaid", "ntid")
@@ -154,10 +153,10 @@ def simple_product(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
     batch, m, n = words[: at.N + 1]
     if batch * m * n == 0:
         return ()
-    added, row = words[ADDED : ADDED + 2] or (0, 0)
-    behind = at.FIRST_OPTIONAL + words[at.BIAS]
-    pointers = (0, 1, 2, at.FIRST_OPTIONAL * words[at.BIAS], behind * words[at.MASK], (behind + words[at.MASK]) * added)
-    source, own = str(Path(__file__).with_name("simple_product.cu")), (*words[at.M : at.PACKED], added, row)
+    mask = at.FIRST_OPTIONAL + words[at.BIAS]
+    addend = mask + words[at.MASK]
+    pointers = (0, 1, 2, at.FIRST_OPTIONAL * words[at.BIAS], mask * words[at.MASK], addend * (words[at.ADDED] > 0))
+    source, own = str(Path(__file__).with_name("simple_product.cu")), tuple(words[at.M : at.PACKED])
     defines, grid = (("REAL", REALS[dtype.itemsize]),), (batch * m, 1, 1)
     return (Launch(source, "simple_product", defines, grid, (32, 1, 1), 0, pointers, own),)
 

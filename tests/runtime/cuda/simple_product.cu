@@ -1,6 +1,6 @@
 // A product with a thread for each output, in the order of the contract: the tiles have tests of their own.
 #include "same_bits.cuh"
-enum { M, N, K, GROUP, A_GROUP, A_MATRIX, A_ROW, A_COLUMN, B_GROUP, B_MATRIX, B_ROW, B_COLUMN, BIAS, RELU, MASK, ADDED, ROW };
+enum { M, N, K, GROUP, A_GROUP, A_MATRIX, A_ROW, A_COLUMN, B_GROUP, B_MATRIX, B_ROW, B_COLUMN, BIAS, RELU, MASK, ADDED };
 
 DEV const real* matrix(const Call& call, int operand, long long batch, int group) {
   const long long each = call.words[GROUP];
@@ -23,7 +23,7 @@ KERNEL(32, 1) simple_product(PARAMETER Call call, Report) {
     if (w[BIAS]) total = add(total, at<const real>(call, 3)[j]);
     if (w[RELU]) total = total <= (real)0 ? (real)0 : total;
     if (w[MASK]) total = at<const real>(call, 4)[row * w[N] + j] > (real)0 ? total : (real)0;
-    if (w[ADDED]) total = add(at<const real>(call, 5)[row * w[ROW] / bytes + j], total);
+    if (w[ADDED]) total = add(at<const real>(call, 5)[row * w[ADDED] / bytes + j], total);
     at<real>(call, 0)[row * w[N] + j] = total;
   }
 }

@@ -3,17 +3,17 @@
 
 enum {
   BATCH, W_M, W_N, W_K, GROUP, A_GROUP, A_MATRIX, A_ROW, A_COLUMN, B_GROUP, B_MATRIX, B_ROW, B_COLUMN, BIAS, RELU,
-  MASK, EACH, ADDED, ADDED_ROW
+  MASK, ADDED, EACH
 };
 // Positions of the addresses: what a launch does not have stands as the output.
-enum { OUT, P_A, P_B, P_BIAS, P_MASK, PARTIAL, P_ADDED };
+enum { OUT, P_A, P_B, P_BIAS, P_MASK, P_ADDED, PARTIAL };
 
 // A total after bias, relu, mask and what is added to it, as far as there are any; rows are counted through the batch.
 DEV real finished(real total, const Call& call, long long row, int column) {
   if (call.words[BIAS]) total = add(total, at<const real>(call, P_BIAS)[column]);
   if (call.words[RELU]) total = total <= (real)0 ? (real)0 : total;
   if (call.words[MASK]) total = at<const real>(call, P_MASK)[row * call.words[W_N] + column] > (real)0 ? total : (real)0;
-  if (call.words[ADDED]) total = add(at<const real>(call, P_ADDED)[row * call.words[ADDED_ROW] + column], total);
+  if (call.words[ADDED]) total = add(at<const real>(call, P_ADDED)[row * call.words[ADDED] + column], total);
   return total;
 }
 

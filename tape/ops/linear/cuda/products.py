@@ -10,10 +10,8 @@ from ..kernels import product as at
 from .choice import ChosenTile, chosen
 
 SOURCE = "tape/ops/linear/cuda/products.cu"
-
-
-ADDED = at.PACKED + 1
-"""Where the words say that something is added, and the bytes from row to row of it, if they are so many."""
+STRIDES = {*range(at.A_GROUP, at.B_COLUMN + 1), at.ADDED}
+"""Words that are bytes from element to element, and numbers of elements in a launch."""
 
 
 def _mode(itemsize: int, extent: int, x: int, others: tuple[int, ...]) -> int:
@@ -36,10 +34,9 @@ def launches_of(size: int, words: Words, how: ChosenTile) -> tuple[Launch, ...]:
     """The launches of a product that is computed in a given way."""
     tile, each, transposed = how
     batch, m, n, k = words[: at.K + 1]
-    added, row = words[ADDED : ADDED + 2] or (0, 0)
-    own = [w // size if at.A_GROUP <= i <= at.B_COLUMN else w for i, w in enumerate(words[: at.MASK + 1])]
+    own = [w // size if i in STRIDES else w for i, w in enumerate(words[: at.PACKED])]
     real = (("REAL", REALS[size]),)
-    pointers, before = [*_pointers(words), SCRATCH, *(_added(words),) * added], []
+    pointers, before = [*_pointers(words), SCRATCH], []
     if transposed:
         squares = (blocks_of(k, 32) * blocks_of(n, 32), 1, 1)
         sizes = (n, k, own[at.B_COLUMN])
@@ -51,15 +48,15 @@ def launches_of(size: int, words: Words, how: ChosenTile) -> tuple[Launch, ...]:
     defines = (*tile.defines(size), ("A_MODE", a), ("B_MODE", b), ("SPLIT", int(split)))
     grid: Triple = (batch * blocks_of(m, tile.bm) * blocks_of(n, tile.bn), 1, blocks_of(blocks, each) if split else 1)
     shared = tile.shared(size, totals=not split)
-    main = Launch(SOURCE, "gemm", defines, grid, (tile.threads, 1, 1), shared, tuple(pointers), (*own, each, added, row // size))
+    main = Launch(SOURCE, "gemm", defines, grid, (tile.threads, 1, 1), shared, tuple(pointers), (*own, each))
     if not split:
         return (*before, main)
     each_output = (blocks_of(batch * m * n, 256), 1, 1)
-    return (main, Launch(SOURCE, "fold", real, each_output, (256, 1, 1), 0, tuple(pointers), (*own, blocks, added, row // size)))
+    return (main, Launch(SOURCE, "fold", real, each_output, (256, 1, 1), 0, tuple(pointers), (*own, blocks)))
 
 
 def _pointers(words: Words) -> tuple[int, ...]:
-    """Positions of out, a, b, bias and mask in the table; what is absent stands as the output."""
+    """Positions of out, a, b, bias, mask and addend in the table; what is absent stands as the output."""
     bias, mask = words[at.BIAS], words[at.MASK]
     return (
         at.OUT,
@@ -67,12 +64,8 @@ def _pointers(words: Words) -> tuple[int, ...]:
         at.B,
         at.FIRST_OPTIONAL if bias else at.OUT,
         at.FIRST_OPTIONAL + bias if mask else at.OUT,
+        at.FIRST_OPTIONAL + bias + mask if words[at.ADDED] else at.OUT,
     )
-
-
-def _added(words: Words) -> int:
-    """The position of what is added, behind bias and mask."""
-    return at.FIRST_OPTIONAL + words[at.BIAS] + words[at.MASK]
 
 
 def scratch(dtype: np.dtype[Any], words: Words) -> int:

@@ -110,6 +110,6 @@ def test_the_tile_is_among_the_fastest(size: tuple[int, ...], names: str) -> Non
 
 def test_the_words_have_the_positions_of_the_cpu() -> None:
     numbers = enumerators(PACKAGE / cuda_products.SOURCE, "BATCH")
-    assert numbers.pop("EACH") == kernels_product.MASK + 1
+    assert numbers.pop("EACH") == kernels_product.ADDED + 1
     for name, i in numbers.items():
         assert getattr(kernels_product, name.removeprefix("W_")) == i, name

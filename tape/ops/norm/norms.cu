@@ -2,19 +2,26 @@
 #include "rows.cuh"
 
 enum { ROWS, STRIDE, SEGMENTS, LENGTH, PITCH, P, Q, PARAMETERS, WEIGHT, CENTRED, EPS, BIAS };
-enum { X = BIAS + 1 };  // where x is in the table
+// Where x is in the table; and by which an index is divided by LENGTH: times FACTOR, shifted by SHIFT.
+enum { X = BIAS + 1, FACTOR, SHIFT };
 
 // Where the elements of a row lie, and which parameter each has.
 struct Layout {
   long long base, pitch, number, q, n;
   unsigned length;
+  unsigned long long factor;
+  int shift;
   METHOD Layout(const Call& call, long long row)
       : base(row * call.words[STRIDE]), pitch(call.words[PITCH]), number(row * call.words[P] % call.words[PARAMETERS]),
-        q(call.words[Q]), n(call.words[SEGMENTS] * call.words[LENGTH]), length((unsigned)call.words[LENGTH]) {}
+        q(call.words[Q]), n(call.words[SEGMENTS] * call.words[LENGTH]), length((unsigned)call.words[LENGTH]),
+        factor((unsigned long long)call.words[FACTOR]), shift((int)call.words[SHIFT]) {}
+  METHOD unsigned segment(long long i) const { return (unsigned)((unsigned)i * factor >> shift); }
   METHOD long long at(long long i) const {
-    return length == pitch ? base + i : base + (unsigned)i / length * pitch + (unsigned)i % length;
+    if (length == pitch) return base + i;
+    const unsigned s = segment(i);
+    return base + s * pitch + ((unsigned)i - s * length);
   }
-  METHOD long long parameter(long long i) const { return number + (unsigned)i / length * q; }
+  METHOD long long parameter(long long i) const { return number + segment(i) * q; }
 };
 
 // Element `i` of the array at a position of the table, or the default where the position is 0: there is none.

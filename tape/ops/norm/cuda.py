@@ -35,17 +35,18 @@ def _in_clusters(name: str, size: int, words: Words, own: Words) -> tuple[Launch
     cluster = _cluster(words)
     teams = (words[at.ROWS] * cluster, 1)
     (made,) = block_launches(SOURCE, f"{name}_cluster", size, teams, ROW_BLOCK, (*pointers, SCRATCH), own)
-    return (replace(made, defines=(*made.defines, ("CLUSTER", cluster))),)
+    staged = ROW_BLOCK * size * (2 if INPUTS[name] == 2 else 1)
+    return (replace(made, defines=(*made.defines, ("CLUSTER", cluster)), shared=staged),)
 
 
 def _cluster(words: Words) -> int:
     """The thread blocks of a row, a power of two."""
-    return min(CLUSTER, 1 << (_blocks(words) - 1).bit_length())
+    return 1 << (_blocks(words) - 1).bit_length()
 
 
-def _fills_clusters(words: Words) -> bool:
-    """Whether clusters of all rows keep as much of a device busy as all blocks do, or all of it."""
-    return _blocks(words) <= 2 * CLUSTER or words[at.ROWS] * CLUSTER >= PROCESSORS
+def _fits_clusters(words: Words) -> bool:
+    """Whether a cluster has a thread block for each block of a row."""
+    return _blocks(words) <= CLUSTER
 
 
 def _in_parts(name: str, size: int, words: Words, own: Words) -> tuple[Launch, ...]:
@@ -69,14 +70,28 @@ def _is_in_parts(words: Words) -> bool:
     return _blocks(words) > 1 and 0 < words[at.ROWS] < 2 * PROCESSORS
 
 
+def _divisor(length: int) -> tuple[int, int]:
+    """Factor and shift that divide every number below 2^31.
+
+    Source: Granlund and Montgomery (1994), Division by invariant integers using multiplication.
+
+    >>> factor, shift = _divisor(7)
+    >>> all(i * factor >> shift == i // 7 for i in (0, 6, 7, 48, 2**31 - 1, 2**31 - 2))
+    True
+    """
+    bits = (length - 1).bit_length()
+    return -(-(1 << (31 + bits)) // length), 31 + bits
+
+
 def _form(name: str) -> CudaForm:
     def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
         n = words[at.SEGMENTS] * words[at.LENGTH]
         if n == 0 and name in ("normalize", "normalize_grad"):
             return ()
-        own = (*words[: at.EPS + 1], words[at.BIAS] if name == "normalize" else 0, INPUTS[name])
+        bias = words[at.BIAS] if name == "normalize" else 0
+        own = (*words[: at.EPS + 1], bias, INPUTS[name], *_divisor(max(words[at.LENGTH], 1)))
         if _is_in_parts(words):
-            return (_in_clusters if _fills_clusters(words) else _in_parts)(name, dtype.itemsize, words, own)
+            return (_in_clusters if _fits_clusters(words) else _in_parts)(name, dtype.itemsize, words, own)
         return row_launches(SOURCE, name, dtype.itemsize, words[at.ROWS], n, _pointers(name, words), own)
 
     def scratch(dtype: np.dtype[Any], words: Words) -> int:

@@ -2,19 +2,26 @@
 #include "rows.cuh"
 
 enum { ROWS, STRIDE, SEGMENTS, LENGTH, PITCH, P, Q, PARAMETERS, WEIGHT, CENTRED, EPS, BIAS };
-enum { X = BIAS + 1 };  // where x is in the table
+// Where x is in the table; and by which an index is divided by LENGTH: times FACTOR, shifted by SHIFT.
+enum { X = BIAS + 1, FACTOR, SHIFT };
 
 // Where the elements of a row lie, and which parameter each has.
 struct Layout {
   long long base, pitch, number, q, n;
   unsigned length;
+  unsigned long long factor;
+  int shift;
   METHOD Layout(const Call& call, long long row)
       : base(row * call.words[STRIDE]), pitch(call.words[PITCH]), number(row * call.words[P] % call.words[PARAMETERS]),
-        q(call.words[Q]), n(call.words[SEGMENTS] * call.words[LENGTH]), length((unsigned)call.words[LENGTH]) {}
+        q(call.words[Q]), n(call.words[SEGMENTS] * call.words[LENGTH]), length((unsigned)call.words[LENGTH]),
+        factor((unsigned long long)call.words[FACTOR]), shift((int)call.words[SHIFT]) {}
+  METHOD unsigned segment(long long i) const { return (unsigned)((unsigned)i * factor >> shift); }
   METHOD long long at(long long i) const {
-    return length == pitch ? base + i : base + (unsigned)i / length * pitch + (unsigned)i % length;
+    if (length == pitch) return base + i;
+    const unsigned s = segment(i);
+    return base + s * pitch + ((unsigned)i - s * length);
   }
-  METHOD long long parameter(long long i) const { return number + (unsigned)i / length * q; }
+  METHOD long long parameter(long long i) const { return number + segment(i) * q; }
 };
 
 // Element `i` of the array at a position of the table, or the default where the position is 0: there is none.
@@ -120,10 +127,10 @@ enum { SUMS = 4 };  // position of the address
 enum { MEANS, WEIGHTED, SQUARES, PRODUCTS };
 
 struct Part {
-  long long blocks, row, block, step;  // a thread block has the block, and every step-th behind it
-  METHOD Part(const Call& call)
-      : blocks((call.words[SEGMENTS] * call.words[LENGTH] + ROW_BLOCK - 1) / ROW_BLOCK), step(CLUSTER ? CLUSTER : blocks) {
-    row = blockIdx.x / step, block = blockIdx.x % step;
+  long long blocks, row, block;
+  METHOD Part(const Call& call) : blocks((call.words[SEGMENTS] * call.words[LENGTH] + ROW_BLOCK - 1) / ROW_BLOCK) {
+    const long long beside = CLUSTER ? CLUSTER : blocks;
+    row = blockIdx.x / beside, block = blockIdx.x % beside;
   }
   METHOD real* sums(const Call& call, int kind) const {
     return at<real>(call, SUMS) + (kind * call.words[ROWS] + row) * blocks;
@@ -141,21 +148,17 @@ struct Part {
   METHOD real mean(const Call& call, real n) const {
     return call.words[CENTRED] ? div(whole(call, MEANS), n) : (real)0;
   }
-  // The sums of the blocks, and where they go.
+  // The sum of the block, and where it goes.
   template <class Term> METHOD void sum(const Call& call, const Layout& lies, int kind, real* memory, const Term& term) const {
     const Team team(1ll << 62, memory);
-    for (long long b = block; b < blocks; b += step) {
-      const long long start = b * ROW_BLOCK;
-      const real total = team.sum(ROW_BLOCK, lies.n - start, [&](long long i) { return term(start + i); });
-      if (team.first()) sums(call, kind)[b] = total;
-    }
+    const long long start = block * ROW_BLOCK;
+    const real total = team.sum(ROW_BLOCK, lies.n - start, [&](long long i) { return term(start + i); });
+    if (team.first()) sums(call, kind)[block] = total;
   }
   template <class Action> METHOD void each(const Layout& lies, const Action& action) const {
-    for (long long b = block; b < blocks; b += step) {
-      const long long start = b * ROW_BLOCK, stop = start + ROW_BLOCK < lies.n ? start + ROW_BLOCK : lies.n;
+    const long long start = block * ROW_BLOCK, stop = start + ROW_BLOCK < lies.n ? start + ROW_BLOCK : lies.n;
 #pragma unroll 4
-      for (long long i = start + threadIdx.x; i < stop; i += THREADS) action(i);
-    }
+    for (long long i = start + threadIdx.x; i < stop; i += THREADS) action(i);
   }
 };
 
@@ -214,38 +217,89 @@ DEV void give_total(const Call& call, const Part& part) {
 }
 
 #if CLUSTER
-#define BEGIN_CLUSTER                                                     \
-  DYNAMIC_SHARED(real, memory);                                           \
-  BEGIN_PART                                                              \
-  if (call.words[CENTRED]) sum_means(call, part, lies, x, memory), cluster_barrier();
+constexpr int HELD = ROW_BLOCK / THREADS;
 
-#define BEGIN_GRADIENT                                                    \
-  sum_squares(call, part, lies, x, memory), cluster_barrier();            \
-  sum_products(call, part, lies, x, memory), cluster_barrier();
+// A block of a row in the registers of a thread block: x, and of a gradient h.
+template <bool GRADIENT> struct Held {
+  Part part;
+  Layout lies;
+  Statistics own;
+  int there;  // elements of the block
+  real x[HELD], h[HELD], n, *staged;
+
+  METHOD Held(const Call& call, real* memory) : part(call), lies(call, part.row), staged(memory) {
+    const long long left = lies.n - part.block * ROW_BLOCK;
+    there = left < 0 ? 0 : left < ROW_BLOCK ? (int)left : ROW_BLOCK, n = number(lies.n, (real)0);
+    const real *const from = at<const real>(call, (int)call.words[X]), *const dy = at<const real>(call, 1);
+    each([&](int k, long long i) {
+      x[k] = from[lies.at(i)];
+      if (GRADIENT) h[k] = weighted(call, lies, dy, i);
+    });
+    if (call.words[CENTRED]) {
+      each([&](int k, long long) { stage(0, k, x[k]), GRADIENT ? stage(1, k, h[k]) : (void)0; });
+      sum(call, MEANS, GRADIENT ? WEIGHTED : MEANS);
+    }
+    const real mean = part.mean(call, n);
+    each([&](int k, long long) { stage(0, k, squared(x[k], mean)); });
+    sum(call, SQUARES, SQUARES);
+    own = statistics_of(call, mean, part.whole(call, SQUARES), n);
+    if (!GRADIENT) return;
+    each([&](int k, long long) { stage(0, k, mul(h[k], normal(x[k], own))); });
+    sum(call, PRODUCTS, PRODUCTS);
+  }
+
+  // Every element of the block that is the thread's: which of its own it is, and its place in the row.
+  template <class Action> METHOD void each(const Action& action) const {
+#pragma unroll
+    for (int k = 0; k < HELD; k++) {
+      const int j = k * THREADS + (int)threadIdx.x;
+      if (j < there) action(k, part.block * ROW_BLOCK + j);
+    }
+  }
+  METHOD void stage(int which, int k, real term) const { staged[which * ROW_BLOCK + k * THREADS + threadIdx.x] = term; }
+
+  // The sums of what is staged, of each kind by a warp, and the waiting for those of the other blocks.
+  METHOD void sum(const Call& call, int first, int last) const {
+    __syncthreads();
+    const int which = threadIdx.x / WARP;
+    if (which <= (first != last) && part.block < part.blocks) {
+      const Team team(1ll << 62, staged);
+      real mine = (real)0;
+#pragma unroll 16
+      for (int i = team.lane; i < there; i += LANES) mine = add(mine, staged[which * ROW_BLOCK + i]);
+      mine = team.folded(mine);
+      if (threadIdx.x % WARP == 0) part.sums(call, which ? last : first)[part.block] = add((real)0, mine);
+    }
+    cluster_barrier();
+  }
+};
 
 CLUSTERED(THREADS) normalize_cluster(PARAMETER Call call, Report) {
-  BEGIN_CLUSTER
-  sum_squares(call, part, lies, x, memory), cluster_barrier();
-  give_normalized(call, part, lies, x);
+  DYNAMIC_SHARED(real, memory);
+  const Held<false> held(call, memory);
+  real* const out = at<real>(call, 0);
+  held.each([&](int k, long long i) { out[held.lies.at(i)] = scaled(call, held.x[k], held.own, held.lies.parameter(i)); });
 }
 
 CLUSTERED(THREADS) row_statistics_cluster(PARAMETER Call call, Report) {
-  BEGIN_CLUSTER
-  sum_squares(call, part, lies, x, memory), cluster_barrier();
-  give_row(call, part, lies);
+  DYNAMIC_SHARED(real, memory);
+  const Held<false> held(call, memory);
+  if (held.part.block == 0 && threadIdx.x == 0) give_statistics(call, held.part.row, held.own);
 }
 
 CLUSTERED(THREADS) normalize_grad_cluster(PARAMETER Call call, Report) {
-  BEGIN_CLUSTER
-  if (call.words[CENTRED]) sum_weighted(call, part, lies, memory);
-  BEGIN_GRADIENT
-  give_slopes(call, part, lies, x);
+  DYNAMIC_SHARED(real, memory);
+  const Held<true> held(call, memory);
+  const real mean_h = div(call.words[CENTRED] ? held.part.whole(call, WEIGHTED) : (real)0, held.n);
+  const real mean_p = div(held.part.whole(call, PRODUCTS), held.n);
+  real* const out = at<real>(call, 0);
+  held.each([&](int k, long long i) { out[held.lies.at(i)] = slope(held.h[k], held.x[k], held.own, mean_h, mean_p); });
 }
 
 CLUSTERED(THREADS) normalize_weight_grad_cluster(PARAMETER Call call, Report) {
-  BEGIN_CLUSTER
-  BEGIN_GRADIENT
-  give_total(call, part);
+  DYNAMIC_SHARED(real, memory);
+  const Held<true> held(call, memory);
+  give_total(call, held.part);
 }
 #else
 // Of x, and in a second layer of thread blocks of h.

@@ -97,6 +97,9 @@ def _transposed(itemsize: int, words: Words) -> bool:
 
 def _small(itemsize: int, words: Words) -> str:
     tiles, blocks = TILES[itemsize], blocks_of(words[at.K], BLOCK)
+    few = "few" if blocks <= 1 else "few4"
+    if few in tiles and words[at.K] > BLOCK // 2 and blocks != 2 and _count(tiles["slices8"], words) <= PROCESSORS // 2:
+        return few
     if blocks <= 1:
         return "small" if _count(tiles["small"], words) >= ENOUGH else "slices8"
     if _count(tiles["slices"], words) * 2 >= PROCESSORS:

@@ -36,7 +36,8 @@ class AddedProduct(Product):
 def join_addends(program: Program) -> Program:
     """Every product and every sum down columns that only an addition reads, with the addition."""
     makers = {program.root(op.outputs[0]): op for op in program.ops if op.kernel in (gemm, sum_columns)}
-    copies = {program.root(op.outputs[0]): op for op in program.ops if op.kernel is copy}
+    copied = [op for op in program.ops if op.kernel is copy and op.outputs[0] not in program.graph.values]
+    copies = {program.root(op.outputs[0]): op for op in copied}
     readers, kept, gone = program.readers(), program.kept, set[LoweredOp]()
     ops = list[LoweredOp]()
     for op in program.ops:

@@ -67,7 +67,8 @@ class _Joining:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.kept = program.kept
-        self.copies = {program.root(op.outputs[0]): op for op in program.ops if op.kernel is copy}
+        copies = [op for op in program.ops if op.kernel is copy and op.outputs[0] not in program.graph.values]
+        self.copies = {program.root(op.outputs[0]): op for op in copies}
         self.ready: dict[int, int] = {}
         self.changed: dict[int, int] = {}
         self.groups: list[Group] = []

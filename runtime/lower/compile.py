@@ -47,6 +47,7 @@ PROGRAM_PASSES: dict[str, Callable[[Program], Program]] = {
     "grouped-updates": group_updates,
 }
 
+
 def _epilogues_on_gpu(program: Program) -> Program:
     return join_addends(fuse_epilogues(program))
 

@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 from ....tape.numerics.basic import arithmetic
 from ....tape.numerics.basic.copy import copy, joined_axes
 from ....tape.numerics.engine.launch import Words
+from ....tape.numerics.simd.sums import sum_columns
 from ....tape.numerics.sizes import Sizes
 from ....tape.ops.linear.kernels.gemm import gemm
 from ....tape.ops.linear.kernels.product import Product
-from ....tape.numerics.simd.sums import sum_columns
 from ..program import LoweredOp, Program
 from .unit_factors import drop_unread
 
@@ -36,9 +35,8 @@ class AddedProduct(Product):
 def join_addends(program: Program) -> Program:
     """Every product and every sum down columns that only an addition reads, with the addition."""
     makers = {program.root(op.outputs[0]): op for op in program.ops if op.kernel in (gemm, sum_columns)}
-    copied = [op for op in program.ops if op.kernel is copy and op.outputs[0] not in program.graph.values]
-    copies = {program.root(op.outputs[0]): op for op in copied}
     readers, kept, gone = program.readers(), program.kept, set[LoweredOp]()
+    copies = {r: op for op in program.ops if op.kernel is copy and (r := program.root(op.outputs[0])) not in kept}
     ops = list[LoweredOp]()
     for op in program.ops:
         ops.append(op)
@@ -79,7 +77,9 @@ def _joined(
         assert isinstance(maker.words, Words)
         words = Words(*maker.words.values.tolist(), 1)
     inputs = (*maker.inputs, addend)
-    return replace(maker, outputs=add.outputs, inputs=inputs, words=words, source=add.source, work=maker.work + add.work)
+    return replace(
+        maker, outputs=add.outputs, inputs=inputs, words=words, source=add.source, work=maker.work + add.work
+    )
 
 
 def _row(program: Program, copied: LoweredOp, product: Product) -> int | None:

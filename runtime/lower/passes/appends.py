@@ -16,7 +16,9 @@ def read_through_appends(program: Program) -> Program:
     if not joins:
         return program
     read = {v for op in program.ops for v in op.inputs if program.root(v) in joins and program.root(v) != v}
-    places = {v: _place_behind(program, program.places[v], joins) if v in read else p for v, p in program.places.items()}
+    places = {
+        v: _place_behind(program, program.places[v], joins) if v in read else p for v, p in program.places.items()
+    }
     return drop_unread(replace(program, places=places))
 
 

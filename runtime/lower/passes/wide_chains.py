@@ -67,8 +67,8 @@ class _Joining:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.kept = program.kept
-        copies = [op for op in program.ops if op.kernel is copy and op.outputs[0] not in program.graph.values]
-        self.copies = {program.root(op.outputs[0]): op for op in copies}
+        self.copies = {program.root(op.outputs[0]): op for op in program.ops if op.kernel is copy}
+        self.copies = {root: op for root, op in self.copies.items() if root not in self.kept}
         self.ready: dict[int, int] = {}
         self.changed: dict[int, int] = {}
         self.groups: list[Group] = []
@@ -216,6 +216,6 @@ class _Joining:
         for k, value in enumerate(op.inputs):
             spread = k * runs[0] * size, ((rows, pitch * size), (runs[0], size))
             own = places[value] if value in places else places[self.program.root(value)]
-            yield Link(arithmetic.add, op.element, words, (places[op.outputs[0]], own, zero), (size,) * 3, (spread, None, None))
-
-
+            yield Link(
+                arithmetic.add, op.element, words, (places[op.outputs[0]], own, zero), (size,) * 3, (spread, None, None)
+            )

@@ -107,7 +107,10 @@ def chosen_weights(size: int, words: Words, shared: int = NEWEST_BYTES) -> tuple
     """The tile for weight gradients, and blocks of terms of a thread block; 0 if one has all of them."""
     outputs, terms = words[at.OUTPUTS], words[at.SAMPLES] * words[at.RESULTS]
     blocks = blocks_of(terms, BLOCK)
-    wide = shared > OLDER_BYTES and words[at.GROUPS] * blocks_of(words[at.DEPTH], 128) * blocks_of(outputs, 64) * blocks >= 8 * PROCESSORS
+    wide = (
+        shared > OLDER_BYTES
+        and words[at.GROUPS] * blocks_of(words[at.DEPTH], 128) * blocks_of(outputs, 64) * blocks >= 8 * PROCESSORS
+    )
     name = "narrow" if outputs <= 16 else "middle" if outputs <= 32 else "wide" if wide else "square"
     tile = WEIGHT_TILES[size][name]
     tiles = words[at.GROUPS] * blocks_of(words[at.DEPTH], tile.bm) * blocks_of(outputs, tile.bn)

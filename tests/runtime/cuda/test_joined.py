@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, CapturedStep, capture
-from dgrr.tape import nn, ops
+from dgrr.tape import nn
 
 pytestmark = [pytest.mark.usefixtures("host_gpu"), pytest.mark.xdist_group("cuda")]
 

@@ -6,7 +6,18 @@ from typing import Any
 import numpy as np
 
 from ....numerics.cuda.tiles import BLOCK, K_FAST, VECTOR_BYTES, X_FAST, X_VECTOR
-from ....numerics.cuda.written import NEWEST_BYTES, OLDER_BYTES, REALS, SCRATCH, CudaForm, Launch, Triple, Words, blocks_of, written
+from ....numerics.cuda.written import (
+    NEWEST_BYTES,
+    OLDER_BYTES,
+    REALS,
+    SCRATCH,
+    CudaForm,
+    Launch,
+    Triple,
+    Words,
+    blocks_of,
+    written,
+)
 from ..kernels import product as at
 from .choice import ChosenTile, chosen
 
@@ -52,11 +63,16 @@ def launches_of(size: int, words: Words, how: ChosenTile) -> tuple[Launch, ...]:
     defines = (*tile.defines(size), ("A_MODE", a), ("B_MODE", b), ("SPLIT", int(split)))
     grid: Triple = (batch * blocks_of(m, tile.bm) * blocks_of(n, tile.bn), 1, blocks_of(blocks, each) if split else 1)
     shared = tile.shared(size, totals=not split)
-    main = Launch(SOURCE, "gemm", defines, grid, (tile.threads, 1, 1), shared, tuple(pointers), (*own, each, added, row // size))
+    main = Launch(
+        SOURCE, "gemm", defines, grid, (tile.threads, 1, 1), shared, tuple(pointers), (*own, each, added, row // size)
+    )
     if not split:
         return (*before, main)
     each_output = (blocks_of(batch * m * n, 256), 1, 1)
-    return (main, Launch(SOURCE, "fold", real, each_output, (256, 1, 1), 0, tuple(pointers), (*own, blocks, added, row // size)))
+    return (
+        main,
+        Launch(SOURCE, "fold", real, each_output, (256, 1, 1), 0, tuple(pointers), (*own, blocks, added, row // size)),
+    )
 
 
 def _pointers(words: Words) -> tuple[int, ...]:

@@ -62,31 +62,14 @@ struct Team {
     return total;
   }
 
-  // The chain of a lane over what is staged: the next elements are on their way while some are added.
-  METHOD real chained(const real* from, int count) const {
-    constexpr int AHEAD = 16, ROUND = AHEAD * LANES;
-    real mine = (real)0, held[AHEAD];
-    int start = 0;
-    if (ROUND <= count) ahead(held, from);
-    for (; start + ROUND <= count; start += ROUND) {
-      real next[AHEAD];
-      if (start + 2 * ROUND <= count) ahead(next, from + start + ROUND);
-#pragma unroll
-      for (int q = 0; q < AHEAD; q++) mine = add(mine, held[q]), held[q] = next[q];
-    }
-    for (int i = start + lane; i < count; i += LANES) mine = add(mine, from[i]);
-    return mine;
-  }
-  template <int N> METHOD void ahead(real (&to)[N], const real* from) const {
-#pragma unroll
-    for (int q = 0; q < N; q++) to[q] = from[q * LANES + lane];
-  }
-
   // The sums of the blocks that are staged, by a warp for each, both halves of which do the same.
   METHOD void add_staged(int count) const {
     const int g = own / WARP, stop = (g + 1) * ROW_BLOCK < count ? (g + 1) * ROW_BLOCK : count;
     if (g >= GROUPS) return;
-    const real mine = folded(chained(staged + g * ROW_BLOCK, stop - g * ROW_BLOCK));
+    real mine = (real)0;
+#pragma unroll 16
+    for (int i = g * ROW_BLOCK + lane; i < stop; i += LANES) mine = add(mine, staged[i]);
+    mine = folded(mine);
     if (own % WARP == 0) sums[g] = mine;
   }
 

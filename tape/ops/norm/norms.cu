@@ -264,7 +264,10 @@ template <bool GRADIENT> struct Held {
     const int which = threadIdx.x / WARP;
     if (which <= (first != last) && part.block < part.blocks) {
       const Team team(1ll << 62, staged);
-      const real mine = team.folded(team.chained(staged + which * ROW_BLOCK, there));
+      real mine = (real)0;
+#pragma unroll 16
+      for (int i = team.lane; i < there; i += LANES) mine = add(mine, staged[which * ROW_BLOCK + i]);
+      mine = team.folded(mine);
       if (threadIdx.x % WARP == 0) part.sums(call, which ? last : first)[part.block] = add((real)0, mine);
     }
     cluster_barrier();

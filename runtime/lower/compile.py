@@ -102,7 +102,7 @@ def _lowered(
     split: Split,
     other: Mapping[str, Callable[[Program], Program]] = MappingProxyType({}),
 ) -> Program:
-    """The program of a graph after all passes, with ``other`` ones for some; ``split`` is for the bodies of its loops."""
+    """The program of a graph after all passes, ``other`` ones for some; ``split`` is for the bodies of its loops."""
     for name, graph_pass in GRAPH_PASSES.items():
         if name in passes:
             graph = checked(graph_pass(graph))

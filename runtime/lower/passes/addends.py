@@ -26,8 +26,8 @@ def join_addends_on_gpu(program: Program) -> Program:
 
 def _joined_with_makers(program: Program, kernels: set[Kernel]) -> Program:
     makers = {program.root(op.outputs[0]): i for i, op in enumerate(program.ops) if op.kernel in kernels}
-    copies = {program.root(op.outputs[0]): op for op in program.ops if op.kernel is copy}
     readers, kept, gone = program.readers(), program.kept, set[LoweredOp]()
+    copies = {r: op for op in program.ops if op.kernel is copy and (r := program.root(op.outputs[0])) not in kept}
     ops = list[LoweredOp]()
     for i, op in enumerate(program.ops):
         ops.append(op)
@@ -89,4 +89,6 @@ def _row(program: Program, copied: LoweredOp, product: Product) -> int | None:
     if copied.inputs[0] in program.graph.updates or len(axes) != 2:
         return None
     (rows, row), (n, step) = axes
-    return row if row > 0 and rows == product.batch * product.m and n == product.n and step == product.itemsize else None
+    return (
+        row if row > 0 and rows == product.batch * product.m and n == product.n and step == product.itemsize else None
+    )

@@ -33,7 +33,7 @@ def _place_behind(program: Program, place: StoragePlace, joins: Mapping[int, Low
 
 
 def _piece(program: Program, place: StoragePlace, join: LoweredOp) -> StoragePlace | None:
-    """The place in the array that all elements come from; None if they come from both, or it is not dense or overwritten."""
+    """The place in the array that all elements come from; None if that is both, not dense or overwritten."""
     assert isinstance(join.words, Words)
     _, m, n = join.words.values.tolist()
     size, layout = place.layout.dtype.itemsize, place.layout

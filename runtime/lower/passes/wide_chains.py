@@ -68,6 +68,7 @@ class _Joining:
         self.program = program
         self.kept = program.kept
         self.copies = {program.root(op.outputs[0]): op for op in program.ops if op.kernel is copy}
+        self.copies = {root: op for root, op in self.copies.items() if root not in self.kept}
         self.ready: dict[int, int] = {}
         self.changed: dict[int, int] = {}
         self.groups: list[Group] = []

@@ -97,7 +97,7 @@ def kernel_entry(symbol: str) -> str:
 
 
 def chain_entry(links: Sequence[LinkCode], locals: int) -> str:
-    """The entry of a chain: a thread runs every link on its element; what lies between them is the thread's own, 0 first.
+    """The entry of a chain: a thread runs every link on its element; what lies between is the thread's own, 0 first.
 
     ``words`` points to the addresses of the links' words.
     """
@@ -159,7 +159,8 @@ def _spread(name: str, before: int, axes: Sequence[tuple[int, int]]) -> Iterator
     for k, (size, stride) in enumerate(reversed(axes)):
         yield f"  %index{name}.{k} = urem {kind} %rest{name}.{k}, {size}"
         yield f"  %rest{name}.{k + 1} = udiv {kind} %rest{name}.{k}, {size}"
-        yield f"  %wide{name}.{k} = {'zext i32' if kind == 'i32' else 'add i64 0,'} %index{name}.{k}{' to i64' if kind == 'i32' else ''}"
+        index = f"%index{name}.{k}"
+        yield f"  %wide{name}.{k} = {f'zext i32 {index} to i64' if kind == 'i32' else f'add i64 {index}, 0'}"
         yield f"  %moved{name}.{k} = mul i64 %wide{name}.{k}, {stride}"
         yield f"  %at{name}.{k + 1} = add i64 %at{name}.{k}, %moved{name}.{k}"
     yield f"  %own{name} = add i64 %at{name}.{len(axes)}, 0"

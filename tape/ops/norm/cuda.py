@@ -83,7 +83,7 @@ def _divisor(length: int) -> tuple[int, int]:
     return -(-(1 << (31 + bits)) // length), 31 + bits
 
 
-def _form(name: str) -> CudaForm:
+def _form(name: str, *, clusters: bool = True) -> CudaForm:
     def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
         n = words[at.SEGMENTS] * words[at.LENGTH]
         if n == 0 and name in ("normalize", "normalize_grad"):
@@ -91,13 +91,13 @@ def _form(name: str) -> CudaForm:
         bias = words[at.BIAS] if name == "normalize" else 0
         own = (*words[: at.EPS + 1], bias, INPUTS[name], *_divisor(max(words[at.LENGTH], 1)))
         if _is_in_parts(words):
-            return (_in_clusters if _fits_clusters(words) else _in_parts)(name, dtype.itemsize, words, own)
+            return (_in_clusters if clusters and _fits_clusters(words) else _in_parts)(name, dtype.itemsize, words, own)
         return row_launches(SOURCE, name, dtype.itemsize, words[at.ROWS], n, _pointers(name, words), own)
 
     def scratch(dtype: np.dtype[Any], words: Words) -> int:
         return SUMS * words[at.ROWS] * _blocks(words) * dtype.itemsize if _is_in_parts(words) else 0
 
-    return CudaForm(launches, scratch)
+    return CudaForm(launches, scratch, _form(name, clusters=False) if clusters else None)
 
 
 def _sums_down(name: str, arrays: int) -> CudaForm:

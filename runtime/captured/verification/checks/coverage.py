@@ -281,11 +281,17 @@ class _Coverage:
                 held.setdefault(self.fused[node.id][0], []).append(node.op)
         return "".join([f", op {i} holds {' '.join(names)}" for i, names in held.items()])
 
+    def _is_read(self, reader: IRNode, id: int) -> bool:
+        """Whether a node takes part and reads a value there: no product that was left out, nor what no one reads."""
+        if not reader.outputs or reader.outputs[0] in self.writers or reader.id in self.fused:
+            return True
+        carrier = self.carriers.get(reader.outputs[0], id)
+        return carrier == id and self._is_needed(reader)
+
     def _is_needed(self, node: IRNode) -> bool:
         """Whether anything reads a node's value but products with 1 that were left out, directly or through views."""
         for reader in self.graph.nodes:
             for id in set(node.outputs) & set(reader.reads):
-                dropped = reader.outputs and reader.outputs[0] in self.carriers
-                if not dropped or (self.carriers[reader.outputs[0]] == id and self._is_needed(reader)):
+                if self._is_read(reader, id):
                     return True
         return bool(set(node.outputs) & {*self.graph.outputs.values(), *self.graph.updates.values()})

@@ -1,11 +1,23 @@
 """Matrix products on CUDA devices: the launches of ``gemm``."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ....numerics.cuda.tiles import BLOCK, K_FAST, VECTOR_BYTES, X_FAST, X_VECTOR
-from ....numerics.cuda.written import REALS, SCRATCH, CudaForm, Launch, Triple, Words, blocks_of, written
+from ....numerics.cuda.written import (
+    NEWEST_BYTES,
+    OLDER_BYTES,
+    REALS,
+    SCRATCH,
+    CudaForm,
+    Launch,
+    Triple,
+    Words,
+    blocks_of,
+    written,
+)
 from ..kernels import product as at
 from .choice import ChosenTile, chosen
 
@@ -22,12 +34,12 @@ def _mode(itemsize: int, extent: int, x: int, others: tuple[int, ...]) -> int:
     return X_VECTOR if extent % vector == 0 and all(s % vector == 0 for s in others) else X_FAST
 
 
-def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
-    """The launches of a product."""
+def launches(dtype: np.dtype[Any], words: Words, shared: int = NEWEST_BYTES) -> tuple[Launch, ...]:
+    """The launches of a product, whose blocks have so many bytes of ``shared`` memory."""
     size, (batch, m, n) = dtype.itemsize, words[: at.N + 1]
     if batch * m * n == 0:
         return ()
-    return launches_of(size, words, chosen(size, words))
+    return launches_of(size, words, chosen(size, words, shared))
 
 
 def launches_of(size: int, words: Words, how: ChosenTile) -> tuple[Launch, ...]:
@@ -68,15 +80,17 @@ def _pointers(words: Words) -> tuple[int, ...]:
     )
 
 
-def scratch(dtype: np.dtype[Any], words: Words) -> int:
+def scratch(dtype: np.dtype[Any], words: Words, shared: int = NEWEST_BYTES) -> int:
     """Bytes for the sums of blocks of terms, or for the transposed operand."""
     batch, m, n, k = words[: at.K + 1]
     if batch * m * n == 0:
         return 0
-    _, each, transposed = chosen(dtype.itemsize, words)
+    _, each, transposed = chosen(dtype.itemsize, words, shared)
     if each:
         return batch * m * n * blocks_of(k, BLOCK) * dtype.itemsize
     return n * k * dtype.itemsize if transposed else 0
 
 
-written["gemm"] = CudaForm(launches, scratch)
+OLDER = CudaForm(partial(launches, shared=OLDER_BYTES), partial(scratch, shared=OLDER_BYTES))
+
+written["gemm"] = CudaForm(launches, scratch, OLDER)

@@ -118,7 +118,7 @@ class _Table(InputBuffers):
         self._graph, constants = forward_graph(recording)
         require_equal("the function", self._graph, forward_graph(again)[0], again, "the second time")
         self.looks = PurityLooks(reads, compared, self._look)
-        plan = compile_graph(self._graph, constants)
+        plan = compile_graph(self._graph, constants, on_gpu=mirror is not None)
         self._bound: BoundPlan = bound_on(mirror, plan, recording, self.inputs, constants, arrays)
         self._views = self._made()
 

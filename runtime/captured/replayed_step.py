@@ -64,7 +64,9 @@ class ReplayedStep(TrainingStep):
         self.mirror = mirror_of(self._arrays, device)
         self._on_shape_change: OnShapeChange = on_shape_change
         self._without, self._kernels = tuple(without_passes), dict(kernels or {})
-        self._compile = partial(compile_graph, passes=without(without_passes), kernels=self._kernels)
+        self._compile = partial(
+            compile_graph, passes=without(without_passes), kernels=self._kernels, on_gpu=device == "cuda"
+        )
         self._known = KeptPlans[Plans]("capture", plan_bytes)
         self._plans: Plans | None = None
 

@@ -205,6 +205,7 @@ class CudaBound(BoundPlan):
             parts = max(1, chain.size if chain else _units(program, op))
             yield self._translated(i, op, Wanted.of(*_stand_in(op), chain), (memory, memory + 8 * len(table)), parts)
             return
+        form = form.on(self._gpu.arch)
         nbytes = form.scratch(op.element, tuple(words))
         scratch = self._allocated(nbytes)
         places = [*table, memory + 8 * len(table), scratch]

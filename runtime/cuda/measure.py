@@ -42,7 +42,7 @@ class SquareProduct:
 
     def __init__(self, gpu: Gpu, n: int) -> None:
         words = tuple(int(w) for w in Product(1, n, n, n, itemsize=4).words(((4 * n, 4), (4 * n, 4))).values)
-        form, dtype = FORMS["gemm"], np.dtype(np.float32)
+        form, dtype = FORMS["gemm"].on(gpu.arch), np.dtype(np.float32)
         sizes = (*(4 * n * n,) * 3, form.scratch(dtype, words), 8)
         self._gpu, self._held = gpu, [gpu.allocate(nbytes) for nbytes in sizes]
         *table, scratch, report = [memory.address for memory in self._held]

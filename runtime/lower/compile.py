@@ -6,6 +6,7 @@ No pass changes a bit of any result, and each can be switched off by its name.
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 
 from ...base.arrays import Array
 from ...tape.errors import DomainError
@@ -18,6 +19,8 @@ from ..ir.verify import checked
 from .choice import ChoicePlan
 from .loop import LoopPlan, loop_plan, with_own_outputs
 from .lower import Lowering
+from .passes.addends import join_addends, join_addends_on_gpu
+from .passes.appends import read_through_appends
 from .passes.chains import fuse_chains
 from .passes.cross_entropy import fuse_cross_entropy
 from .passes.epilogues import fuse_epilogues
@@ -25,6 +28,7 @@ from .passes.grouped_updates import group_updates
 from .passes.joined_slices import join_slices
 from .passes.shared_steps import share_steps
 from .passes.unit_factors import drop_unit_factors
+from .passes.wide_chains import join_elementwise
 from .plan import BindingPlan, Split, alone, plan
 from .program import Program, RepeatedCalls
 
@@ -36,11 +40,17 @@ PROGRAM_PASSES: dict[str, Callable[[Program], Program]] = {
     "shared-steps": share_steps,
     "unit-factors": drop_unit_factors,
     "joined-slices": join_slices,
+    "appends": read_through_appends,
     "cross-entropy": fuse_cross_entropy,
     "epilogues": fuse_epilogues,
+    "addends": join_addends,
     "chains": fuse_chains,
     "grouped-updates": group_updates,
 }
+
+ON_GPU: dict[str, Callable[[Program], Program]] = {"addends": join_addends_on_gpu, "chains": join_elementwise}
+"""What takes the place of a pass on a GPU, which has other kernels."""
+
 CHOICES = {
     "aliases": "a view in row-major order shares the memory of what it views, as saved activations do",
     "strides": "a transposed operand of a product is read in place by its strides",
@@ -66,9 +76,11 @@ def compile_graph(
     constants: Mapping[int, Array],
     passes: Collection[str] = PASSES,
     kernels: Mapping[Kernel, Kernel] | None = None,
+    *,
+    on_gpu: bool = False,
 ) -> BindingPlan:
     """The plan of a graph; ``kernels`` puts other kernels in the place of some."""
-    program = _lowered(checked(graph), constants, passes, parts_for)
+    program = _lowered(checked(graph), constants, passes, parts_for, ON_GPU if on_gpu else {})
     return plan(program.with_kernels(kernels or {}), in_place="in-place" in passes)
 
 
@@ -83,14 +95,20 @@ def compile_alone(
     return plan(program.with_kernels(kernels or {}), in_place="in-place" in passes, split=alone)
 
 
-def _lowered(graph: IRGraph, constants: Mapping[int, Array], passes: Collection[str], split: Split) -> Program:
-    """The program of a graph after all passes; ``split`` is for the bodies of its loops."""
+def _lowered(
+    graph: IRGraph,
+    constants: Mapping[int, Array],
+    passes: Collection[str],
+    split: Split,
+    other: Mapping[str, Callable[[Program], Program]] = MappingProxyType({}),
+) -> Program:
+    """The program of a graph after all passes, ``other`` ones for some; ``split`` is for the bodies of its loops."""
     for name, graph_pass in GRAPH_PASSES.items():
         if name in passes:
             graph = checked(graph_pass(graph))
     repeated = partial(_repeated, passes=passes, split=split)
     program = Lowering(graph, constants, repeated, aliases="aliases" in passes, strides="strides" in passes).run()
-    for name, program_pass in PROGRAM_PASSES.items():
+    for name, program_pass in {**PROGRAM_PASSES, **other}.items():
         if name in passes:
             program = program_pass(program)
     return program

@@ -89,7 +89,7 @@ class SharePlan(InputBuffers):
         self._step, self._first, self._mirror = step, first, step.mirror
         recording = self._recorded()
         self._graph, constants = share_graph(recording)
-        plan = compile_graph(self._graph, constants)
+        plan = compile_graph(self._graph, constants, on_gpu=self._mirror is not None)
         self._share_of = recording
         self._bound: BoundPlan
         self._in_rows = dict[int, Array]()

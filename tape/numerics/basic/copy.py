@@ -38,7 +38,7 @@ def copy_words(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> W
     >>> copy_words((2, 3, 4), (48, 16, 4), 4).values.tolist()  # contiguous: one axis
     [1, 2, 1, 0, 0, 24, 4, 1]
     """
-    axes = _output_strides(_joined(shape, strides))
+    axes = _output_strides(joined_axes(shape, strides))
     axes = [(1, 0, 0)] * (2 - len(axes)) + axes
     across = _across(axes, itemsize)
     axes = [*(a for i, a in enumerate(axes[:-1]) if i != across), axes[across], axes[-1]]
@@ -46,7 +46,7 @@ def copy_words(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> W
     return Words(split, len(axes), *(number for axis in axes for number in axis))
 
 
-def _joined(shape: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
+def joined_axes(shape: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
     """Sizes and strides without axes of one element, neighbours joined where one continues the other."""
     joined: list[tuple[int, int]] = []
     for size, stride in zip(shape, strides, strict=True):

@@ -20,6 +20,7 @@ from ..engine.kernel import Kernel
 from ..engine.threads import THREADS
 from ..llvm.worker import answers
 from . import translate
+from .entry import Operand
 
 
 class TranslationError(DgrrError, RuntimeError):
@@ -31,7 +32,7 @@ class Wanted:
     """A kernel for an element type, or a chain of several: its links in order with the places of their operands."""
 
     versions: tuple[tuple[Kernel, np.dtype[Any]], ...]
-    operands: tuple[tuple[tuple[int, int], ...], ...] | None = None
+    operands: tuple[tuple[Operand, ...], ...] | None = None
     locals: int = 0
 
     @classmethod
@@ -39,7 +40,12 @@ class Wanted:
         """What runs a kernel's call; ``chain`` is that of the kernel ``chain``."""
         if chain is None:
             return cls(((kernel, dtype),))
-        operands = tuple([tuple(zip(link.operands, link.itemsizes, strict=True)) for link in chain.links])
+        operands = tuple(
+            [
+                tuple(map(Operand, link.operands, link.itemsizes, link.spreads or (None,) * len(link.operands)))
+                for link in chain.links
+            ]
+        )
         return cls(tuple([(link.kernel, link.element) for link in chain.links]), operands, chain.local)
 
     @property

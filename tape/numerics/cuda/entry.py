@@ -6,8 +6,11 @@ first fault in the order of the program is reported, as on a CPU. A call that is
 outlives the step, does nothing where an op before it has failed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from math import prod
 from typing import NamedTuple
+
+from ..engine.chain import Spread
 
 NAME = "kernel"
 """What every entry is called."""
@@ -68,14 +71,22 @@ _DECLARED = "declare i32 @{}(ptr, ptr, ptr, i64, i64, i64)"
 _RUN = "  store i64 0, ptr %result\n  call i32 @{}(ptr %result, ptr %error, ptr {}, i64 {}, i64 %part, i64 %parts)"
 
 
+class Operand(NamedTuple):
+    """An operand of a link: its place, bytes of an element, and where its elements lie, as in `Link`."""
+
+    place: int
+    itemsize: int
+    spread: Spread | None = None
+
+
 class LinkCode(NamedTuple):
-    """A link of a chain: the symbol of its kernel, and each operand's place and bytes of an element, as in `Link`.
+    """A link of a chain: the symbol of its kernel, and its operands.
 
     ``counted`` says whether the kernel's first word is the number of elements.
     """
 
     symbol: str
-    operands: Sequence[tuple[int, int]]
+    operands: Sequence[Operand]
     counted: bool
 
 
@@ -86,16 +97,16 @@ def kernel_entry(symbol: str) -> str:
 
 
 def chain_entry(links: Sequence[LinkCode], locals: int) -> str:
-    """The entry of a chain: a thread runs every link on its element; what lies between them is the thread's own.
+    """The entry of a chain: a thread runs every link on its element; what lies between is the thread's own, 0 first.
 
     ``words`` points to the addresses of the links' words.
     """
-    lines = [f"  %local{i} = alloca i64" for i in range(locals)]
+    lines = [line for i in range(locals) for line in (f"  %local{i} = alloca i64", f"  store i64 0, ptr %local{i}")]
     lines += [f"  %table{c} = alloca [{len(link.operands)} x i64]" for c, link in enumerate(links)]
     lines.append("  %all = inttoptr i64 %words to ptr")
     for c, link in enumerate(links):
-        for k, (place, itemsize) in enumerate(link.operands):
-            lines += _operand(f"{c}.{k}", place, itemsize)
+        for k, operand in enumerate(link.operands):
+            lines += _operand(f"{c}.{k}", Operand(*operand))
             lines.append(f"  %slot{c}.{k} = getelementptr i64, ptr %table{c}, i64 {k}")
             lines.append(f"  store i64 %operand{c}.{k}, ptr %slot{c}.{k}")
         lines.append(f"  %at{c} = getelementptr i64, ptr %all, i64 {c}")
@@ -116,18 +127,43 @@ def _there(c: int) -> list[str]:
     ]
 
 
-def _operand(name: str, place: int, itemsize: int) -> list[str]:
-    """The address of an operand: a pointer from outside, or the thread's own value, moved so that its part is it."""
-    if place >= 0:
-        return [
+def _operand(name: str, operand: Operand) -> list[str]:
+    """The address of an operand: a pointer from outside, or the thread's own value, moved so that its part is it.
+
+    So is a pointer to elements that do not lie side by side: to where the thread's lies.
+    """
+    place, itemsize, spread = operand
+    loaded = f"%operand{name}" if spread is None else f"%begin{name}"
+    if place < 0:
+        lines = [f"  %own{name} = ptrtoint ptr %local{-1 - place} to i64"]
+    else:
+        lines = [
             f"  %from{name} = getelementptr i64, ptr %table, i64 {place}",
-            f"  %operand{name} = load i64, ptr %from{name}, !invariant.load !0",
+            f"  {loaded} = load i64, ptr %from{name}, !invariant.load !0",
         ]
+        if spread is None:
+            return lines
+        lines += _spread(name, *spread)
     return [
-        f"  %own{name} = ptrtoint ptr %local{-1 - place} to i64",
+        *lines,
         f"  %offset{name} = mul i64 %part, {itemsize}",
         f"  %operand{name} = sub i64 %own{name}, %offset{name}",
     ]
+
+
+def _spread(name: str, before: int, axes: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """Where the thread's element lies: its position along each axis, the last one first, by constants."""
+    yield f"  %at{name}.0 = add i64 %begin{name}, {before}"
+    kind = "i32" if prod(size for size, _ in axes) < 1 << 31 else "i64"
+    yield f"  %rest{name}.0 = {'trunc i64 %part to i32' if kind == 'i32' else 'add i64 %part, 0'}"
+    for k, (size, stride) in enumerate(reversed(axes)):
+        yield f"  %index{name}.{k} = urem {kind} %rest{name}.{k}, {size}"
+        yield f"  %rest{name}.{k + 1} = udiv {kind} %rest{name}.{k}, {size}"
+        index = f"%index{name}.{k}"
+        yield f"  %wide{name}.{k} = {f'zext i32 {index} to i64' if kind == 'i32' else f'add i64 {index}, 0'}"
+        yield f"  %moved{name}.{k} = mul i64 %wide{name}.{k}, {stride}"
+        yield f"  %at{name}.{k + 1} = add i64 %at{name}.{k}, %moved{name}.{k}"
+    yield f"  %own{name} = add i64 %at{name}.{len(axes)}, 0"
 
 
 def _around(symbols: Sequence[str], body: str) -> str:

@@ -5,6 +5,10 @@
 #define DEV __device__ __forceinline__
 #define METHOD DEV
 #define KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
+#ifdef CLUSTER
+// Of CLUSTER thread blocks that run beside each other and may wait for each other.
+#define CLUSTERED(threads) extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(threads, 3)
+#endif
 #define PARAMETER const __grid_constant__
 #define DYNAMIC_SHARED(type, name) \
   extern __shared__ __align__(16) unsigned char name##_bytes[]; \
@@ -41,6 +45,12 @@ template <class T> DEV void copy_vector(T* to, const T* from, bool in) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(in ? 16 : 0) : "memory");
 }
+#ifdef CLUSTER
+// What the thread blocks of a cluster have written before is there for all of them behind it.
+DEV void cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+#endif
 DEV void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // Until at most LEFT of this thread's groups of copies are on their way.
 template <int LEFT> DEV void wait_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }

@@ -8,9 +8,9 @@ import numpy as np
 from ..basic.copy import copy
 from ..engine.kernel import Kernel
 from ..llvm.kernel_text import kernel_text
-from .entry import LinkCode, chain_entry, kernel_entry
+from .entry import LinkCode, Operand, chain_entry, kernel_entry
 
-Links = Sequence[tuple[Kernel, np.dtype[Any], Sequence[tuple[int, int]]]]
+Links = Sequence[tuple[Kernel, np.dtype[Any], Sequence[Operand]]]
 
 
 def kernel_modules(kernel: Kernel, dtype: np.dtype[Any]) -> list[str]:

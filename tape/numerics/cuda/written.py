@@ -43,12 +43,24 @@ class CudaForm:
     """A CPU kernel on a CUDA device: launches in this order, and bytes of memory between them.
 
     ``launches(dtype, words)`` may be empty where there is nothing to fill. ``scratch(dtype, words)`` bytes begin at a
-    multiple of 16 and need not be cleared before. Arrays of the table may begin anywhere.
+    multiple of 16 and need not be cleared before. Arrays of the table may begin anywhere. ``older`` stands for it where
+    blocks form no clusters and have `OLDER_BYTES` of shared memory: before compute capability 9.0.
     """
 
     launches: Callable[[np.dtype[Any], Words], tuple[Launch, ...]]
     scratch: Callable[[np.dtype[Any], Words], int]
+    older: "CudaForm | None" = None
 
+    def on(self, architecture: str) -> "CudaForm":
+        """The form for ``sm_80``, say: before ``sm_90`` the older one if there is one."""
+        return self.older if self.older is not None and int(architecture[3:]) < 90 else self
+
+
+OLDER_BYTES = 64 << 10
+"""Shared memory that a block has on every device from compute capability 7.5 on."""
+
+NEWEST_BYTES = 227 << 10
+"""The same from 9.0 on."""
 
 written: dict[str, CudaForm] = {}
 """The forms by the names of their CPU kernels; the modules beside the sources put them here."""

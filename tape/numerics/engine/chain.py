@@ -58,15 +58,23 @@ def chain(table, ints, part, parts):
     return 0
 
 
+Spread = tuple[int, tuple[tuple[int, int], ...]]
+"""Where the elements of an operand lie: bytes before the first, then size and stride in bytes of each axis."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Link:
-    """One kernel of a chain: its operands, output first, as positions of pointers outside or -1 - a local value."""
+    """One kernel of a chain: its operands, output first, as positions of pointers outside or -1 - a local value.
+
+    ``spreads``, of each operand or empty, are for a GPU: None where elements lie side by side, as on a CPU all do.
+    """
 
     kernel: Kernel
     element: np.dtype[Any]
     words: Words
     operands: tuple[int, ...]
     itemsizes: tuple[int, ...]
+    spreads: tuple[Spread | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,11 +1,24 @@
 """Convolutions on CUDA devices: tiles chosen from the words of the CPU's kernels, and their launches."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...numerics.cuda.tiles import BLOCK, PROCESSORS, VECTOR_BYTES, X_FAST, X_VECTOR, Tile
-from ...numerics.cuda.written import REALS, SCRATCH, WORDS, CudaForm, Launch, Triple, Words, blocks_of, written
+from ...numerics.cuda.written import (
+    NEWEST_BYTES,
+    OLDER_BYTES,
+    REALS,
+    SCRATCH,
+    WORDS,
+    CudaForm,
+    Launch,
+    Triple,
+    Words,
+    blocks_of,
+    written,
+)
 from .kernels import words as at
 
 SOURCE = "tape/ops/conv/convolutions.cu"
@@ -72,24 +85,36 @@ def _grid(words: Words, tile: Tile) -> int:
     return words[at.GROUPS] * words[at.CLASSES] * blocks_of(outputs, tile.bm) * blocks_of(positions, tile.bn)
 
 
-def chosen(size: int, words: Words) -> Tile:
-    """The tile for a convolution: about as high as there are outputs, and small enough that there are many."""
+def chosen(size: int, words: Words, shared: int = NEWEST_BYTES) -> Tile:
+    """The tile for a convolution: about as high as there are outputs, and small enough that there are many.
+
+    A block has so many bytes of ``shared`` memory.
+    """
     tiles, heights = TILES[size], (("tall", 64), ("flat", 32), ("low", 16), ("thin", -1))
     name = next(name for name, above in heights if words[at.OUTPUTS] > above and name in tiles)
-    while SMALLER[name] and _grid(words, tiles[name]) < PROCESSORS * 7 // 8:
+    few = PROCESSORS * 7 // 8
+    while SMALLER[name] and (_grid(words, tiles[name]) < few or _bytes(size, tiles[name], words) > shared):
         name = SMALLER[name]
     return tiles[name]
 
 
-def chosen_weights(size: int, words: Words) -> tuple[Tile, int]:
+def _bytes(size: int, tile: Tile, words: Words) -> int:
+    """Shared memory of a tile of results that keeps its totals there, with the tables of places."""
+    return tile.shared(size, totals=True) + 2 * BLOCK * PLACE_BYTES * (1 + _middle(words))
+
+
+def chosen_weights(size: int, words: Words, shared: int = NEWEST_BYTES) -> tuple[Tile, int]:
     """The tile for weight gradients, and blocks of terms of a thread block; 0 if one has all of them."""
     outputs, terms = words[at.OUTPUTS], words[at.SAMPLES] * words[at.RESULTS]
     blocks = blocks_of(terms, BLOCK)
-    wide = words[at.GROUPS] * blocks_of(words[at.DEPTH], 128) * blocks_of(outputs, 64) * blocks >= 8 * PROCESSORS
+    wide = (
+        shared > OLDER_BYTES
+        and words[at.GROUPS] * blocks_of(words[at.DEPTH], 128) * blocks_of(outputs, 64) * blocks >= 8 * PROCESSORS
+    )
     name = "narrow" if outputs <= 16 else "middle" if outputs <= 32 else "wide" if wide else "square"
     tile = WEIGHT_TILES[size][name]
     tiles = words[at.GROUPS] * blocks_of(words[at.DEPTH], tile.bm) * blocks_of(outputs, tile.bn)
-    if blocks <= 1 or tiles >= 4 * PROCESSORS:
+    if blocks == 0 or (shared > OLDER_BYTES and (blocks == 1 or tiles >= 4 * PROCESSORS)):
         return tile, 0
     return tile, max(tiles * blocks // (8 * PROCESSORS), 1)
 
@@ -146,10 +171,10 @@ def _require_32_bits(words: Words) -> None:
         )
 
 
-def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
+def launches(dtype: np.dtype[Any], words: Words, shared: int = NEWEST_BYTES) -> tuple[Launch, ...]:
     """The launches of ``convolve``, whose weights were packed by the form of ``pack_weights``."""
     size, pointers = dtype.itemsize, (OUT, INPUT, OPERAND, BIAS if words[at.BIAS] else OUT, WORDS)
-    tile = chosen(size, words)
+    tile = chosen(size, words, shared)
     grid = _grid(words, tile)
     if grid == 0:
         return ()
@@ -160,10 +185,10 @@ def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
     return (_launch("convolve", size, tile, words, (grid, 1, 1), pointers, 0, a),)
 
 
-def weight_launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
+def weight_launches(dtype: np.dtype[Any], words: Words, shared: int = NEWEST_BYTES) -> tuple[Launch, ...]:
     """The launches of ``convolve_weights``."""
     size, count = dtype.itemsize, _weights(words)
-    tile, each = chosen_weights(size, words)
+    tile, each = chosen_weights(size, words, shared)
     if count == 0:
         return ()
     _require_32_bits(words)
@@ -190,9 +215,9 @@ def _weights(words: Words) -> int:
     return words[at.GROUPS] * words[at.DEPTH] * words[at.OUTPUTS]
 
 
-def weight_scratch(dtype: np.dtype[Any], words: Words) -> int:
+def weight_scratch(dtype: np.dtype[Any], words: Words, shared: int = NEWEST_BYTES) -> int:
     """Bytes for the sums of blocks of terms."""
-    _, each = chosen_weights(dtype.itemsize, words)
+    _, each = chosen_weights(dtype.itemsize, words, shared)
     blocks = blocks_of(words[at.SAMPLES] * words[at.RESULTS], BLOCK)
     return _weights(words) * blocks * dtype.itemsize if each or _is_direct_weights(words) else 0
 
@@ -221,6 +246,7 @@ def _none(dtype: np.dtype[Any], words: Words) -> int:
 
 
 written["pack_weights"] = CudaForm(pack_launches, _none)
-written["convolve"] = CudaForm(launches, _none)
+written["convolve"] = CudaForm(launches, _none, CudaForm(partial(launches, shared=OLDER_BYTES), _none))
 written["interleave"] = CudaForm(interleave_launches, _none)
-written["convolve_weights"] = CudaForm(weight_launches, weight_scratch)
+_OLDER = CudaForm(partial(weight_launches, shared=OLDER_BYTES), partial(weight_scratch, shared=OLDER_BYTES))
+written["convolve_weights"] = CudaForm(weight_launches, weight_scratch, _OLDER)

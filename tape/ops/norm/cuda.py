@@ -1,5 +1,6 @@
 """Normalised rows and their gradients on CUDA devices."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ COLUMNS = "tape/ops/norm/norm_columns.cu"
 INPUTS = {"normalize": 1, "row_statistics": 1, "normalize_grad": 2, "normalize_weight_grad": 2}
 """The kernels, and the position of x: behind the output, and the cotangent where there is one."""
 
+CLUSTER = 8
+"""The most thread blocks of a cluster that every device with clusters has."""
+
 SUMS = 4
 """The position of the sums of blocks, and how many kinds of them there may be."""
 
@@ -23,6 +27,26 @@ SUMS = 4
 def _pointers(name: str, words: Words) -> Words:
     bias = words[at.BIAS] if name == "normalize" else 0
     return tuple(range(max(INPUTS[name], words[at.WEIGHT], bias) + 1))
+
+
+def _in_clusters(name: str, size: int, words: Words, own: Words) -> tuple[Launch, ...]:
+    """The launch for few and long rows, a cluster of thread blocks for each."""
+    pointers = (*_pointers(name, words), 0, 0, 0)[:SUMS]
+    cluster = _cluster(words)
+    teams = (words[at.ROWS] * cluster, 1)
+    (made,) = block_launches(SOURCE, f"{name}_cluster", size, teams, ROW_BLOCK, (*pointers, SCRATCH), own)
+    staged = ROW_BLOCK * size * (2 if INPUTS[name] == 2 else 1)
+    return (replace(made, defines=(*made.defines, ("CLUSTER", cluster)), shared=staged),)
+
+
+def _cluster(words: Words) -> int:
+    """The thread blocks of a row, a power of two."""
+    return 1 << (_blocks(words) - 1).bit_length()
+
+
+def _fits_clusters(words: Words) -> bool:
+    """Whether a cluster has a thread block for each block of a row."""
+    return _blocks(words) <= CLUSTER
 
 
 def _in_parts(name: str, size: int, words: Words, own: Words) -> tuple[Launch, ...]:
@@ -46,20 +70,34 @@ def _is_in_parts(words: Words) -> bool:
     return _blocks(words) > 1 and 0 < words[at.ROWS] < 2 * PROCESSORS
 
 
-def _form(name: str) -> CudaForm:
+def _divisor(length: int) -> tuple[int, int]:
+    """Factor and shift that divide every number below 2^31.
+
+    Source: Granlund and Montgomery (1994), Division by invariant integers using multiplication.
+
+    >>> factor, shift = _divisor(7)
+    >>> all(i * factor >> shift == i // 7 for i in (0, 6, 7, 48, 2**31 - 1, 2**31 - 2))
+    True
+    """
+    bits = (length - 1).bit_length()
+    return -(-(1 << (31 + bits)) // length), 31 + bits
+
+
+def _form(name: str, *, clusters: bool = True) -> CudaForm:
     def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
         n = words[at.SEGMENTS] * words[at.LENGTH]
         if n == 0 and name in ("normalize", "normalize_grad"):
             return ()
-        own = (*words[: at.EPS + 1], words[at.BIAS] if name == "normalize" else 0, INPUTS[name])
+        bias = words[at.BIAS] if name == "normalize" else 0
+        own = (*words[: at.EPS + 1], bias, INPUTS[name], *_divisor(max(words[at.LENGTH], 1)))
         if _is_in_parts(words):
-            return _in_parts(name, dtype.itemsize, words, own)
+            return (_in_clusters if clusters and _fits_clusters(words) else _in_parts)(name, dtype.itemsize, words, own)
         return row_launches(SOURCE, name, dtype.itemsize, words[at.ROWS], n, _pointers(name, words), own)
 
     def scratch(dtype: np.dtype[Any], words: Words) -> int:
         return SUMS * words[at.ROWS] * _blocks(words) * dtype.itemsize if _is_in_parts(words) else 0
 
-    return CudaForm(launches, scratch)
+    return CudaForm(launches, scratch, _form(name, clusters=False) if clusters else None)
 
 
 def _sums_down(name: str, arrays: int) -> CudaForm:

@@ -2,19 +2,26 @@
 #include "rows.cuh"
 
 enum { ROWS, STRIDE, SEGMENTS, LENGTH, PITCH, P, Q, PARAMETERS, WEIGHT, CENTRED, EPS, BIAS };
-enum { X = BIAS + 1 };  // where x is in the table
+// Where x is in the table; and by which an index is divided by LENGTH: times FACTOR, shifted by SHIFT.
+enum { X = BIAS + 1, FACTOR, SHIFT };
 
 // Where the elements of a row lie, and which parameter each has.
 struct Layout {
   long long base, pitch, number, q, n;
   unsigned length;
+  unsigned long long factor;
+  int shift;
   METHOD Layout(const Call& call, long long row)
       : base(row * call.words[STRIDE]), pitch(call.words[PITCH]), number(row * call.words[P] % call.words[PARAMETERS]),
-        q(call.words[Q]), n(call.words[SEGMENTS] * call.words[LENGTH]), length((unsigned)call.words[LENGTH]) {}
+        q(call.words[Q]), n(call.words[SEGMENTS] * call.words[LENGTH]), length((unsigned)call.words[LENGTH]),
+        factor((unsigned long long)call.words[FACTOR]), shift((int)call.words[SHIFT]) {}
+  METHOD unsigned segment(long long i) const { return (unsigned)((unsigned)i * factor >> shift); }
   METHOD long long at(long long i) const {
-    return length == pitch ? base + i : base + (unsigned)i / length * pitch + (unsigned)i % length;
+    if (length == pitch) return base + i;
+    const unsigned s = segment(i);
+    return base + s * pitch + ((unsigned)i - s * length);
   }
-  METHOD long long parameter(long long i) const { return number + (unsigned)i / length * q; }
+  METHOD long long parameter(long long i) const { return number + segment(i) * q; }
 };
 
 // Element `i` of the array at a position of the table, or the default where the position is 0: there is none.
@@ -111,15 +118,20 @@ KERNEL(THREADS, 1) normalize_weight_grad(PARAMETER Call call, Report) {
 
 #if GROUPS == 1
 // The same of few and long rows: a thread block has one block of 4096 elements of a row. Each launch leaves sums of blocks,
-// which the next ones add from left to right.
+// which the next ones add from left to right. With -D CLUSTER so many thread blocks have a row, and wait for each other in
+// one launch.
+#ifndef CLUSTER
+#define CLUSTER 0
+#endif
 enum { SUMS = 4 };  // position of the address
 enum { MEANS, WEIGHTED, SQUARES, PRODUCTS };
 
 struct Part {
   long long blocks, row, block;
-  METHOD Part(const Call& call)
-      : blocks((call.words[SEGMENTS] * call.words[LENGTH] + ROW_BLOCK - 1) / ROW_BLOCK), row(blockIdx.x / blocks),
-        block(blockIdx.x % blocks) {}
+  METHOD Part(const Call& call) : blocks((call.words[SEGMENTS] * call.words[LENGTH] + ROW_BLOCK - 1) / ROW_BLOCK) {
+    const long long beside = CLUSTER ? CLUSTER : blocks;
+    row = blockIdx.x / beside, block = blockIdx.x % beside;
+  }
   METHOD real* sums(const Call& call, int kind) const {
     return at<real>(call, SUMS) + (kind * call.words[ROWS] + row) * blocks;
   }
@@ -153,45 +165,37 @@ struct Part {
 #define BEGIN_PART                                           \
   const Part part(call);                                     \
   const Layout lies(call, part.row);                         \
-  const real* const x = at<const real>(call, (int)call.words[X]); \
-  const real n = number(lies.n, (real)0);
+  const real* const x = at<const real>(call, (int)call.words[X]);
 
-// Of x, and in a second layer of thread blocks of h.
-KERNEL(THREADS, 1) block_means(PARAMETER Call call, Report) {
-  DYNAMIC_SHARED(real, memory);
-  BEGIN_PART
-  if (blockIdx.z == 0)
-    part.sum(call, lies, MEANS, memory, [&](long long i) { return x[lies.at(i)]; });
-  else
-    part.sum(call, lies, WEIGHTED, memory, [&](long long i) { return weighted(call, lies, at<const real>(call, 1), i); });
+DEV void sum_means(const Call& call, const Part& part, const Layout& lies, const real* x, real* memory) {
+  part.sum(call, lies, MEANS, memory, [&](long long i) { return x[lies.at(i)]; });
 }
 
-KERNEL(THREADS, 1) block_squares(PARAMETER Call call, Report) {
-  DYNAMIC_SHARED(real, memory);
-  BEGIN_PART
-  const real mean = part.mean(call, n);
+DEV void sum_weighted(const Call& call, const Part& part, const Layout& lies, real* memory) {
+  part.sum(call, lies, WEIGHTED, memory, [&](long long i) { return weighted(call, lies, at<const real>(call, 1), i); });
+}
+
+DEV void sum_squares(const Call& call, const Part& part, const Layout& lies, const real* x, real* memory) {
+  const real mean = part.mean(call, number(lies.n, (real)0));
   part.sum(call, lies, SQUARES, memory, [&](long long i) { return squared(x[lies.at(i)], mean); });
 }
 
-KERNEL(THREADS, 1) block_products(PARAMETER Call call, Report) {
-  DYNAMIC_SHARED(real, memory);
-  BEGIN_PART
-  const Statistics own = part.statistics(call, n);
+DEV void sum_products(const Call& call, const Part& part, const Layout& lies, const real* x, real* memory) {
+  const Statistics own = part.statistics(call, number(lies.n, (real)0));
   const real* const dy = at<const real>(call, 1);
   part.sum(call, lies, PRODUCTS, memory, [&](long long i) {
     return mul(weighted(call, lies, dy, i), normal(x[lies.at(i)], own));
   });
 }
 
-KERNEL(THREADS, 1) normalize_blocks(PARAMETER Call call, Report) {
-  BEGIN_PART
-  const Statistics own = part.statistics(call, n);
+DEV void give_normalized(const Call& call, const Part& part, const Layout& lies, const real* x) {
+  const Statistics own = part.statistics(call, number(lies.n, (real)0));
   real* const out = at<real>(call, 0);
   part.each(lies, [&](long long i) { out[lies.at(i)] = scaled(call, x[lies.at(i)], own, lies.parameter(i)); });
 }
 
-KERNEL(THREADS, 1) normalize_grad_blocks(PARAMETER Call call, Report) {
-  BEGIN_PART
+DEV void give_slopes(const Call& call, const Part& part, const Layout& lies, const real* x) {
+  const real n = number(lies.n, (real)0);
   const Statistics own = part.statistics(call, n);
   const real mean_h = div(call.words[CENTRED] ? part.whole(call, WEIGHTED) : (real)0, n);
   const real mean_p = div(part.whole(call, PRODUCTS), n);
@@ -203,15 +207,143 @@ KERNEL(THREADS, 1) normalize_grad_blocks(PARAMETER Call call, Report) {
 }
 
 // Of a row, whose first block does it.
+DEV void give_row(const Call& call, const Part& part, const Layout& lies) {
+  if (part.block == 0 && threadIdx.x == 0)
+    give_statistics(call, part.row, part.statistics(call, number(lies.n, (real)0)));
+}
+
+DEV void give_total(const Call& call, const Part& part) {
+  if (part.block == 0 && threadIdx.x == 0) at<real>(call, 0)[part.row] = part.whole(call, PRODUCTS);
+}
+
+#if CLUSTER
+constexpr int HELD = ROW_BLOCK / THREADS;
+
+// A block of a row in the registers of a thread block: x, and of a gradient h.
+template <bool GRADIENT> struct Held {
+  Part part;
+  Layout lies;
+  Statistics own;
+  int there;  // elements of the block
+  real x[HELD], h[HELD], n, *staged;
+
+  METHOD Held(const Call& call, real* memory) : part(call), lies(call, part.row), staged(memory) {
+    const long long left = lies.n - part.block * ROW_BLOCK;
+    there = left < 0 ? 0 : left < ROW_BLOCK ? (int)left : ROW_BLOCK, n = number(lies.n, (real)0);
+    const real *const from = at<const real>(call, (int)call.words[X]), *const dy = at<const real>(call, 1);
+    each([&](int k, long long i) {
+      x[k] = from[lies.at(i)];
+      if (GRADIENT) h[k] = weighted(call, lies, dy, i);
+    });
+    if (call.words[CENTRED]) {
+      each([&](int k, long long) { stage(0, k, x[k]), GRADIENT ? stage(1, k, h[k]) : (void)0; });
+      sum(call, MEANS, GRADIENT ? WEIGHTED : MEANS);
+    }
+    const real mean = part.mean(call, n);
+    each([&](int k, long long) { stage(0, k, squared(x[k], mean)); });
+    sum(call, SQUARES, SQUARES);
+    own = statistics_of(call, mean, part.whole(call, SQUARES), n);
+    if (!GRADIENT) return;
+    each([&](int k, long long) { stage(0, k, mul(h[k], normal(x[k], own))); });
+    sum(call, PRODUCTS, PRODUCTS);
+  }
+
+  // Every element of the block that is the thread's: which of its own it is, and its place in the row.
+  template <class Action> METHOD void each(const Action& action) const {
+#pragma unroll
+    for (int k = 0; k < HELD; k++) {
+      const int j = k * THREADS + (int)threadIdx.x;
+      if (j < there) action(k, part.block * ROW_BLOCK + j);
+    }
+  }
+  METHOD void stage(int which, int k, real term) const { staged[which * ROW_BLOCK + k * THREADS + threadIdx.x] = term; }
+
+  // The sums of what is staged, of each kind by a warp, and the waiting for those of the other blocks.
+  METHOD void sum(const Call& call, int first, int last) const {
+    __syncthreads();
+    const int which = threadIdx.x / WARP;
+    if (which <= (first != last) && part.block < part.blocks) {
+      const Team team(1ll << 62, staged);
+      real mine = (real)0;
+#pragma unroll 16
+      for (int i = team.lane; i < there; i += LANES) mine = add(mine, staged[which * ROW_BLOCK + i]);
+      mine = team.folded(mine);
+      if (threadIdx.x % WARP == 0) part.sums(call, which ? last : first)[part.block] = add((real)0, mine);
+    }
+    cluster_barrier();
+  }
+};
+
+CLUSTERED(THREADS) normalize_cluster(PARAMETER Call call, Report) {
+  DYNAMIC_SHARED(real, memory);
+  const Held<false> held(call, memory);
+  real* const out = at<real>(call, 0);
+  held.each([&](int k, long long i) { out[held.lies.at(i)] = scaled(call, held.x[k], held.own, held.lies.parameter(i)); });
+}
+
+CLUSTERED(THREADS) row_statistics_cluster(PARAMETER Call call, Report) {
+  DYNAMIC_SHARED(real, memory);
+  const Held<false> held(call, memory);
+  if (held.part.block == 0 && threadIdx.x == 0) give_statistics(call, held.part.row, held.own);
+}
+
+CLUSTERED(THREADS) normalize_grad_cluster(PARAMETER Call call, Report) {
+  DYNAMIC_SHARED(real, memory);
+  const Held<true> held(call, memory);
+  const real mean_h = div(call.words[CENTRED] ? held.part.whole(call, WEIGHTED) : (real)0, held.n);
+  const real mean_p = div(held.part.whole(call, PRODUCTS), held.n);
+  real* const out = at<real>(call, 0);
+  held.each([&](int k, long long i) { out[held.lies.at(i)] = slope(held.h[k], held.x[k], held.own, mean_h, mean_p); });
+}
+
+CLUSTERED(THREADS) normalize_weight_grad_cluster(PARAMETER Call call, Report) {
+  DYNAMIC_SHARED(real, memory);
+  const Held<true> held(call, memory);
+  give_total(call, held.part);
+}
+#else
+// Of x, and in a second layer of thread blocks of h.
+KERNEL(THREADS, 1) block_means(PARAMETER Call call, Report) {
+  DYNAMIC_SHARED(real, memory);
+  BEGIN_PART
+  if (blockIdx.z == 0)
+    sum_means(call, part, lies, x, memory);
+  else
+    sum_weighted(call, part, lies, memory);
+}
+
+KERNEL(THREADS, 1) block_squares(PARAMETER Call call, Report) {
+  DYNAMIC_SHARED(real, memory);
+  BEGIN_PART
+  sum_squares(call, part, lies, x, memory);
+}
+
+KERNEL(THREADS, 1) block_products(PARAMETER Call call, Report) {
+  DYNAMIC_SHARED(real, memory);
+  BEGIN_PART
+  sum_products(call, part, lies, x, memory);
+}
+
+KERNEL(THREADS, 1) normalize_blocks(PARAMETER Call call, Report) {
+  BEGIN_PART
+  give_normalized(call, part, lies, x);
+}
+
+KERNEL(THREADS, 1) normalize_grad_blocks(PARAMETER Call call, Report) {
+  BEGIN_PART
+  give_slopes(call, part, lies, x);
+}
+
 KERNEL(THREADS, 1) row_statistics_blocks(PARAMETER Call call, Report) {
   BEGIN_PART
-  if (part.block == 0 && threadIdx.x == 0) give_statistics(call, part.row, part.statistics(call, n));
+  give_row(call, part, lies);
 }
 
 KERNEL(THREADS, 1) normalize_weight_grad_blocks(PARAMETER Call call, Report) {
   BEGIN_PART
-  if (part.block == 0 && threadIdx.x == 0) at<real>(call, 0)[part.row] = part.whole(call, PRODUCTS);
+  give_total(call, part);
 }
+#endif
 #endif
 
 #ifndef __CUDACC__
@@ -219,7 +351,12 @@ HOST_ENTRY(normalize)
 HOST_ENTRY(row_statistics)
 HOST_ENTRY(normalize_grad)
 HOST_ENTRY(normalize_weight_grad)
-#if GROUPS == 1
+#if GROUPS == 1 && CLUSTER
+HOST_ENTRY(normalize_cluster)
+HOST_ENTRY(row_statistics_cluster)
+HOST_ENTRY(normalize_grad_cluster)
+HOST_ENTRY(normalize_weight_grad_cluster)
+#elif GROUPS == 1
 HOST_ENTRY(block_means)
 HOST_ENTRY(block_squares)
 HOST_ENTRY(block_products)

@@ -1,9 +1,12 @@
 // Sums and means down columns.
 #include "columns.cuh"
-enum { MEAN = FIRST_OWN };
+enum { MEAN = FIRST_OWN, ADDED };
+enum { P_ADDED = 2 };
 
 DEV void finish(const Call& call, long long column, real total) {
-  at<real>(call, 0)[column] = call.words[MEAN] ? div(total, number(call.words[ROWS], (real)0)) : total;
+  if (call.words[MEAN]) total = div(total, number(call.words[ROWS], (real)0));
+  if (call.words[ADDED]) total = add(at<const real>(call, P_ADDED)[column], total);
+  at<real>(call, 0)[column] = total;
 }
 
 KERNEL(THREADS, 1) sum_columns(PARAMETER Call call, Report) {

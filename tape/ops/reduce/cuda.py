@@ -67,8 +67,9 @@ def _sum_form(arrays: int, term: int, finish: int, *, one_row: bool = False) -> 
 
 def _column_form(mean: int) -> CudaForm:
     def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
-        outer, rows, columns = words[:3]
-        return column_launches(COLUMNS, "sum_columns", dtype.itemsize, (outer, rows, columns), 2, (mean,))
+        outer, rows, columns, *added = words
+        arrays, own = 2 + len(added), (mean, len(added))
+        return column_launches(COLUMNS, "sum_columns", dtype.itemsize, (outer, rows, columns), arrays, own)
 
     def scratch(dtype: np.dtype[Any], words: Words) -> int:
         outer, rows, columns = words[:3]

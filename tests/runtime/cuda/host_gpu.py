@@ -24,7 +24,9 @@ from dgrr.base import kernel_cache
 from dgrr.runtime.cuda.driver import Clear, Copy, KernelNode
 from dgrr.tape.numerics.cuda.code import Wanted
 from dgrr.tape.numerics.cuda.entry import NAME
+from dgrr.tape.numerics.cuda.written import REALS, CudaForm, Launch, Words
 from dgrr.tape.numerics.llvm.worker import environment
+from dgrr.tape.ops.linear.kernels import product as at
 
 SREGS = ("tid", "ctaid", "ntid")
 
@@ -144,6 +146,22 @@ def shim() -> Any:
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def simple_product(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
+    """The launch of a product in the place of its tiles, which take long to compile."""
+    batch, m, n = words[: at.N + 1]
+    if batch * m * n == 0:
+        return ()
+    mask = at.FIRST_OPTIONAL + words[at.BIAS]
+    addend = mask + words[at.MASK]
+    pointers = (0, 1, 2, at.FIRST_OPTIONAL * words[at.BIAS], mask * words[at.MASK], addend * (words[at.ADDED] > 0))
+    source, own = str(Path(__file__).with_name("simple_product.cu")), tuple(words[at.M : at.PACKED])
+    defines, grid = (("REAL", REALS[dtype.itemsize]),), (batch * m, 1, 1)
+    return (Launch(source, "simple_product", defines, grid, (32, 1, 1), 0, pointers, own),)
+
+
+SIMPLE_PRODUCT = CudaForm(simple_product, lambda dtype, words: 0)
 
 
 class HostMemory:

@@ -5,12 +5,13 @@ reads must be what those nodes read. A node whose value no op writes must be a v
 1, or lie between what an op reads and what it writes: then it was fused into that op, and is named so.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from .....tape.numerics.basic.copy import copy
 from .....tape.ops.elementwise.kernels import basic as kernels
+from .....tape.ops.shape.kernels import append
 from .....tape.record.lowering import KernelStep, ViewStep, order
 from .....tape.record.op import OPS
 from ....ir.graph import IRNode, Role
@@ -80,7 +81,22 @@ class _Coverage:
             return None
         out = node.outputs[0]
         root = self.program.root(out)
-        return next((id for id in node.reads if self.program.root(id) == root or self._is_copy(out, id)), None)
+        own = next((id for id in node.reads if self.program.root(id) == root or self._is_copy(out, id)), None)
+        if own is not None or not self._is_view(node):
+            return own
+        return next((id for id in self._pieces(node.reads[0]) if self.program.root(id) == root), None)
+
+    def _pieces(self, id: int) -> Iterator[int]:
+        """What was joined to make a value, or what that is a view of."""
+        node = self.producer.get(id)
+        if node is None or node.op not in OPS:
+            return
+        specs = [None if i is None else self.graph.values[i].spec for i in node.inputs]
+        step = OPS[node.op].lowered(specs, node.attrs)[1].step
+        if isinstance(step, ViewStep) or (isinstance(step, KernelStep) and step.kernel is append):
+            for each in node.reads:
+                yield each
+                yield from self._pieces(each)
 
     def _is_copy(self, out: int, id: int) -> bool:
         """Whether a value lies where one op alone has put a copy, which stands for no node, of another value."""
@@ -265,11 +281,17 @@ class _Coverage:
                 held.setdefault(self.fused[node.id][0], []).append(node.op)
         return "".join([f", op {i} holds {' '.join(names)}" for i, names in held.items()])
 
+    def _is_read(self, reader: IRNode, id: int) -> bool:
+        """Whether a node takes part and reads a value there: no product that was left out, nor what no one reads."""
+        if not reader.outputs or reader.outputs[0] in self.writers or reader.id in self.fused:
+            return True
+        carrier = self.carriers.get(reader.outputs[0], id)
+        return carrier == id and self._is_needed(reader)
+
     def _is_needed(self, node: IRNode) -> bool:
         """Whether anything reads a node's value but products with 1 that were left out, directly or through views."""
         for reader in self.graph.nodes:
             for id in set(node.outputs) & set(reader.reads):
-                dropped = reader.outputs and reader.outputs[0] in self.carriers
-                if not dropped or (self.carriers[reader.outputs[0]] == id and self._is_needed(reader)):
+                if self._is_read(reader, id):
                     return True
         return bool(set(node.outputs) & {*self.graph.outputs.values(), *self.graph.updates.values()})

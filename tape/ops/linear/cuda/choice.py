@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ....numerics.cuda.tiles import BLOCK, PROCESSORS, TILES, VECTOR_BYTES, Tile
-from ....numerics.cuda.written import Words, blocks_of
+from ....numerics.cuda.written import NEWEST_BYTES, Words, blocks_of
 from ..kernels import product as at
 
 SPEED = {"wide": 1.0, "tall": 0.96, "flat": 0.93, "split": 0.94, "thin": 0.9, "half": 0.85, "low": 0.75}
@@ -41,13 +41,21 @@ class ChosenTile(NamedTuple):
     transposed: bool
 
 
-def chosen(itemsize: int, words: Words) -> ChosenTile:
-    """The large tile that is done first, or a small one where there are too few of these for a device."""
-    ways = sorted(_large(itemsize, words))
+def chosen(itemsize: int, words: Words, shared: int = NEWEST_BYTES) -> ChosenTile:
+    """The large tile that is done first, or a small one where there are too few of these for a device.
+
+    A block has so many bytes of ``shared`` memory.
+    """
+    ways = sorted(way for way in _large(itemsize, words) if _fits(itemsize, way[1], way[2], shared))
     if ways:
         _, name, each = ways[0]
         return ChosenTile(TILES[itemsize][name], each, not each and _transposed(itemsize, words))
-    return ChosenTile(TILES[itemsize][_small(itemsize, words)], 0, False)
+    small = _small(itemsize, words)
+    return ChosenTile(TILES[itemsize][small if _fits(itemsize, small, 0, shared) else "small"], 0, False)
+
+
+def _fits(itemsize: int, name: str, each: int, shared: int) -> bool:
+    return TILES[itemsize][name].shared(itemsize, totals=not each) <= shared
 
 
 def _large(itemsize: int, words: Words) -> Iterator[tuple[float, str, int]]:
@@ -97,6 +105,9 @@ def _transposed(itemsize: int, words: Words) -> bool:
 
 def _small(itemsize: int, words: Words) -> str:
     tiles, blocks = TILES[itemsize], blocks_of(words[at.K], BLOCK)
+    few = "few" if blocks <= 1 else "few4"
+    if few in tiles and words[at.K] > BLOCK // 2 and blocks != 2 and _count(tiles["slices8"], words) <= PROCESSORS // 2:
+        return few
     if blocks <= 1:
         return "small" if _count(tiles["small"], words) >= ENOUGH else "slices8"
     if _count(tiles["slices"], words) * 2 >= PROCESSORS:

@@ -3,16 +3,17 @@
 
 enum {
   BATCH, W_M, W_N, W_K, GROUP, A_GROUP, A_MATRIX, A_ROW, A_COLUMN, B_GROUP, B_MATRIX, B_ROW, B_COLUMN, BIAS, RELU,
-  MASK, EACH
+  MASK, ADDED, EACH
 };
 // Positions of the addresses: what a launch does not have stands as the output.
-enum { OUT, P_A, P_B, P_BIAS, P_MASK, PARTIAL };
+enum { OUT, P_A, P_B, P_BIAS, P_MASK, P_ADDED, PARTIAL };
 
-// A total after bias, relu and mask, as far as there are any; `i` is its position in the output.
-DEV real finished(real total, const Call& call, int column, long long i) {
+// A total after bias, relu, mask and what is added to it, as far as there are any; rows are counted through the batch.
+DEV real finished(real total, const Call& call, long long row, int column) {
   if (call.words[BIAS]) total = add(total, at<const real>(call, P_BIAS)[column]);
   if (call.words[RELU]) total = total <= (real)0 ? (real)0 : total;
-  if (call.words[MASK]) total = at<const real>(call, P_MASK)[i] > (real)0 ? total : (real)0;
+  if (call.words[MASK]) total = at<const real>(call, P_MASK)[row * call.words[W_N] + column] > (real)0 ? total : (real)0;
+  if (call.words[ADDED]) total = add(at<const real>(call, P_ADDED)[row * call.words[ADDED] + column], total);
   return total;
 }
 
@@ -69,14 +70,14 @@ KERNEL(THREADS, BLOCKS) gemm(PARAMETER Call call, Report) {
   contract<SPLIT>(load_a, load_b, none, k0, K, memory, t, [&](int block, int row, int column, Run<VN> run) {
     const int m = own.m0 + row, n = own.n0 + column;
     if (m >= M || n >= N) return;
-    const long long i = ((long long)own.batch * M + m) * N + n;
+    const long long r = (long long)own.batch * M + m, i = r * N + n;
     if (SPLIT) {
       const long long part = blockIdx.z * call.words[EACH] + block;
       store<VN>(at<real>(call, PARTIAL) + part * call.words[BATCH] * M * N + i, run, N - n, N % VN == 0);
     } else {
 #pragma unroll
       for (int q = 0; q < VN; q++)
-        if (n + q < N) run.v[q] = finished(run.v[q], call, n + q, i + q);
+        if (n + q < N) run.v[q] = finished(run.v[q], call, r, n + q);
       store<VN>(at<real>(call, OUT) + i, run, N - n, even);
     }
   });
@@ -157,8 +158,8 @@ KERNEL(THREADS * SLICES, BLOCKS) gemm(PARAMETER Call call, Report) {
 #pragma unroll
   for (int q = 0; q < OWN; q++) {
     const int e = q * ALL + threadIdx.x, m = own.m0 + e / BN, n = own.n0 + e % BN;
-    const long long i = ((long long)own.batch * M + m) * N + n;
-    if (m < M && n < N) at<real>(call, OUT)[i] = finished(total[q], call, n, i);
+    const long long r = (long long)own.batch * M + m;
+    if (m < M && n < N) at<real>(call, OUT)[r * N + n] = finished(total[q], call, r, n);
   }
 }
 #else
@@ -171,7 +172,7 @@ KERNEL(256, 1) fold(PARAMETER Call call, Report) {
   real total = sums[0];
 #pragma unroll 8
   for (long long part = 1; part < parts; part++) total = add(total, sums[part * count]);
-  at<real>(call, OUT)[i] = finished(total, call, (int)(i % call.words[W_N]), i);
+  at<real>(call, OUT)[i] = finished(total, call, i / call.words[W_N], (int)(i % call.words[W_N]));
 }
 
 // out[j, i] = x[i, j], before large products, for speed alone; words: rows, columns, elements from row to row.

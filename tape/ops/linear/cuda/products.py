@@ -1,15 +1,29 @@
 """Matrix products on CUDA devices: the launches of ``gemm``."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ....numerics.cuda.tiles import BLOCK, K_FAST, VECTOR_BYTES, X_FAST, X_VECTOR
-from ....numerics.cuda.written import REALS, SCRATCH, CudaForm, Launch, Triple, Words, blocks_of, written
+from ....numerics.cuda.written import (
+    NEWEST_BYTES,
+    OLDER_BYTES,
+    REALS,
+    SCRATCH,
+    CudaForm,
+    Launch,
+    Triple,
+    Words,
+    blocks_of,
+    written,
+)
 from ..kernels import product as at
 from .choice import ChosenTile, chosen
 
 SOURCE = "tape/ops/linear/cuda/products.cu"
+STRIDES = {*range(at.A_GROUP, at.B_COLUMN + 1), at.ADDED}
+"""Words that are bytes from element to element, and numbers of elements in a launch."""
 
 
 def _mode(itemsize: int, extent: int, x: int, others: tuple[int, ...]) -> int:
@@ -20,19 +34,19 @@ def _mode(itemsize: int, extent: int, x: int, others: tuple[int, ...]) -> int:
     return X_VECTOR if extent % vector == 0 and all(s % vector == 0 for s in others) else X_FAST
 
 
-def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
-    """The launches of a product."""
+def launches(dtype: np.dtype[Any], words: Words, shared: int = NEWEST_BYTES) -> tuple[Launch, ...]:
+    """The launches of a product, whose blocks have so many bytes of ``shared`` memory."""
     size, (batch, m, n) = dtype.itemsize, words[: at.N + 1]
     if batch * m * n == 0:
         return ()
-    return launches_of(size, words, chosen(size, words))
+    return launches_of(size, words, chosen(size, words, shared))
 
 
 def launches_of(size: int, words: Words, how: ChosenTile) -> tuple[Launch, ...]:
     """The launches of a product that is computed in a given way."""
     tile, each, transposed = how
     batch, m, n, k = words[: at.K + 1]
-    own = [w // size if at.A_GROUP <= i <= at.B_COLUMN else w for i, w in enumerate(words[: at.MASK + 1])]
+    own = [w // size if i in STRIDES else w for i, w in enumerate(words[: at.PACKED])]
     real = (("REAL", REALS[size]),)
     pointers, before = [*_pointers(words), SCRATCH], []
     if transposed:
@@ -54,7 +68,7 @@ def launches_of(size: int, words: Words, how: ChosenTile) -> tuple[Launch, ...]:
 
 
 def _pointers(words: Words) -> tuple[int, ...]:
-    """Positions of out, a, b, bias and mask in the table; what is absent stands as the output."""
+    """Positions of out, a, b, bias, mask and addend in the table; what is absent stands as the output."""
     bias, mask = words[at.BIAS], words[at.MASK]
     return (
         at.OUT,
@@ -62,18 +76,21 @@ def _pointers(words: Words) -> tuple[int, ...]:
         at.B,
         at.FIRST_OPTIONAL if bias else at.OUT,
         at.FIRST_OPTIONAL + bias if mask else at.OUT,
+        at.FIRST_OPTIONAL + bias + mask if words[at.ADDED] else at.OUT,
     )
 
 
-def scratch(dtype: np.dtype[Any], words: Words) -> int:
+def scratch(dtype: np.dtype[Any], words: Words, shared: int = NEWEST_BYTES) -> int:
     """Bytes for the sums of blocks of terms, or for the transposed operand."""
     batch, m, n, k = words[: at.K + 1]
     if batch * m * n == 0:
         return 0
-    _, each, transposed = chosen(dtype.itemsize, words)
+    _, each, transposed = chosen(dtype.itemsize, words, shared)
     if each:
         return batch * m * n * blocks_of(k, BLOCK) * dtype.itemsize
     return n * k * dtype.itemsize if transposed else 0
 
 
-written["gemm"] = CudaForm(launches, scratch)
+OLDER = CudaForm(partial(launches, shared=OLDER_BYTES), partial(scratch, shared=OLDER_BYTES))
+
+written["gemm"] = CudaForm(launches, scratch, OLDER)

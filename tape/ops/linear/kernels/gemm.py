@@ -29,6 +29,7 @@ from .product import (
     A_GROUP,
     A_MATRIX,
     A_ROW,
+    ADDED,
     B_COLUMN,
     B_GROUP,
     B_MATRIX,
@@ -76,10 +77,10 @@ def _panel(table, call, rows):
     while i < rows:
         left = rows - i
         out = call.out + i * call.out_row
-        mask = _advanced(call.mask, i * call.out_row)
+        mask, addend = _advanced(call.mask, i * call.out_row), _advanced(call.addend, i * call.addend_row)
         here = TileCall(
             call.a + i * call.a_row, call.a_row, call.a_column, call.b, call.b_row, call.depth, out, call.out_row,
-            left, call.columns, call.adds, call.bias, call.relu, mask,
+            left, call.columns, call.adds, call.bias, call.relu, mask, addend, call.addend_row,
         )  # fmt: skip
         if narrow:
             compute_tile(table, NARROW, here)
@@ -96,7 +97,7 @@ def _panel(table, call, rows):
 
 
 @njit(inline="always")
-def _block(table, ints, a, b, out, bias, mask, first, rows, left, right, panel, block):
+def _block(table, ints, a, b, out, bias, mask, addend, first, rows, left, right, panel, block):
     """The sums of one block of terms for some rows, in columns ``left`` to ``right``."""
     size, width, k = itemsize(table), PANEL_VECTORS * vector_size() // itemsize(table), word(ints, K)
     a_row, a_column, b_row, b_column = word(ints, A_ROW), word(ints, A_COLUMN), word(ints, B_ROW), word(ints, B_COLUMN)
@@ -113,6 +114,7 @@ def _block(table, ints, a, b, out, bias, mask, first, rows, left, right, panel, 
         call = TileCall(
             a, a_row, a_column, source, source_row, depth, out + j * size, word(ints, N) * size, rows, columns,
             int(first > 0), _advanced(bias * last, j * size), word(ints, RELU) * last, _advanced(mask * last, j * size),
+            _advanced(addend * last, j * size), word(ints, ADDED),
         )  # fmt: skip
         _panel(table, call, rows)
 
@@ -129,10 +131,12 @@ def _rectangle(table, ints, batch, top, bottom, left, right, panel, block):
         a = a_first + i * word(ints, A_ROW)
         start = (batch * m + i) * n * size
         mask = entry(table, FIRST_OPTIONAL + with_bias) + start if word(ints, MASK) else 0
+        place = FIRST_OPTIONAL + with_bias + word(ints, MASK)
+        addend = entry(table, place) + (batch * m + i) * word(ints, ADDED) if word(ints, ADDED) else 0
         for first in range(0, max(word(ints, K), 1), CHAIN_BLOCK):
             a_here, b_here = a + first * word(ints, A_COLUMN), b + first * word(ints, B_ROW)
             rows, out = min(bottom - i, height), entry(table, OUT) + start
-            _block(table, ints, a_here, b_here, out, bias, mask, first, rows, left, right, panel, block)
+            _block(table, ints, a_here, b_here, out, bias, mask, addend, first, rows, left, right, panel, block)
 
 
 @njit(inline="always")
@@ -141,7 +145,7 @@ def _own_block(table, ints, part):
     packed = word(ints, PACKED)
     if packed == 0:
         return 0
-    scratch = entry(table, FIRST_OPTIONAL + word(ints, BIAS) + word(ints, MASK))
+    scratch = entry(table, FIRST_OPTIONAL + word(ints, BIAS) + word(ints, MASK) + (word(ints, ADDED) > 0))
     return (scratch + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE + part * packed
 
 

@@ -17,6 +17,7 @@ from .product import (
     A_GROUP,
     A_MATRIX,
     A_ROW,
+    ADDED,
     B_COLUMN,
     B_GROUP,
     B_MATRIX,
@@ -66,5 +67,8 @@ def gemm_reference(table, ints, part, parts):
             if word(ints, MASK):
                 kept = vector(table, FIRST_OPTIONAL + word(ints, BIAS), row * n + j, 1)[0] > zero
                 total = select(kept, total, zero)
+            if word(ints, ADDED):
+                addend = FIRST_OPTIONAL + word(ints, BIAS) + word(ints, MASK)
+                total = vector(table, addend, row * (word(ints, ADDED) // size) + j, 1)[0] + total
             vector(table, OUT, row * n + j, 1)[0] = total
     return 0

@@ -14,9 +14,10 @@ from ....numerics.simd.sums import CHAIN_BLOCK
 from ....numerics.sizes import Sizes
 
 # Positions of the words: sizes; matrices in a group; strides in bytes (group, matrix, row, column) of a and b; what
-# follows the sums; bytes of packed rows of a for each part, 0 if a is read where it lies.
+# follows the sums, of what is added the bytes from row to row; bytes of packed rows of a for each part, 0 if a is read
+# where it lies.
 BATCH, M, N, K, GROUP, A_GROUP, A_MATRIX, A_ROW, A_COLUMN, B_GROUP, B_MATRIX, B_ROW, B_COLUMN = range(13)
-BIAS, RELU, MASK, PACKED = range(13, 17)
+BIAS, RELU, MASK, ADDED, PACKED = range(13, 18)
 
 OUT, A, B, FIRST_OPTIONAL = range(4)
 """Positions of the table."""
@@ -36,8 +37,9 @@ class Product:
     """A matrix product ``out[b] = a[b] @ b[b]`` of (batch, m, k) by (batch, k, n) and what is done to its totals.
 
     In this order: ``bias[j]`` is added; ``relu`` replaces what is ``<= 0`` by +0; ``mask`` keeps a total where
-    ``mask[b, i, j] > 0``, else it becomes +0. Arrays of the kernel: out, a, b, then bias and mask if there are
-    any, then `scratch` bytes if that is not 0. All but a and b are row-major.
+    ``mask[b, i, j] > 0``, else it becomes +0; an array like the output is added, whose rows, counted through the batch,
+    are ``added`` bytes apart (0: there is none). Arrays of the kernel: out, a, b, then bias, mask and addend if there
+    are any, then `scratch` bytes if that is not 0. All but a, b and the addend are row-major.
 
     The batch may have two axes, of which the second has ``group`` elements: heads of a sequence lie that way.
     """
@@ -51,6 +53,7 @@ class Product:
     bias: bool = False
     relu: bool = False
     mask: bool = False
+    added: int = 0
     group: int = 1
 
     @property
@@ -62,7 +65,7 @@ class Product:
         """The words for operands with these strides in bytes; without a batch axis one matrix serves all.
 
         >>> Product(1, 2, 3, 4, itemsize=4).words(((16, 4), (12, 4))).values.tolist()
-        [1, 2, 3, 4, 1, 0, 0, 16, 4, 0, 0, 12, 4, 0, 0, 0, 0]
+        [1, 2, 3, 4, 1, 0, 0, 16, 4, 0, 0, 12, 4, 0, 0, 0, 0, 0]
         """
         return _words(self, strides[:2])
 
@@ -76,7 +79,7 @@ class Product:
 def _words(product: Product, strides: tuple[Sizes, ...]) -> Words:
     sizes = (product.batch, product.m, product.n, product.k, product.group)
     a, b = ((*(*s[:-2], 0, 0)[:2], *s[-2:]) for s in strides)  # one axis of the batch counts groups of one
-    finish = (int(product.bias), int(product.relu), int(product.mask))
+    finish = (int(product.bias), int(product.relu), int(product.mask), product.added)
     return Words(*sizes, *a, *b, *finish, _packed_bytes(product, strides[0]))
 
 

@@ -9,7 +9,7 @@ written without branches: what is absent is replaced by what changes nothing, -0
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import NamedTuple
 
 from numba import types
@@ -47,6 +47,8 @@ class TileCall(NamedTuple):
     bias: Value
     relu: Value
     mask: Value
+    addend: Value
+    addend_row: Value
 
 
 def shape(tile: int) -> tuple[int, int]:
@@ -66,12 +68,12 @@ class _ProductTile:
     vectors: int
 
     def write(self) -> None:
-        out = self.cells(self.call.out)
+        out = self.cells(self.call.out, self.call.out_row)
         for pointer in out:  # needed after the loop, which takes its time
             emit.prefetch_to_write(self.builder, pointer)
         builder, call, sums = self.builder, self.call, self.sums()
         totals = simd.when(builder, emit.present(builder, call.adds), sums, partial(self.totals, out))
-        wanted = emit.present(builder, builder.or_(builder.or_(call.bias, call.relu), call.mask))
+        wanted = emit.present(builder, reduce(builder.or_, (call.bias, call.relu, call.mask, call.addend)))
         finished = simd.when(builder, wanted, totals, self.finished)
         for i, (value, pointer) in enumerate(zip(finished, out, strict=True)):
             emit.masked_store(self.builder, value, pointer, self.valid(i))
@@ -91,9 +93,9 @@ class _ProductTile:
             pointers.append(at(builder, pointers[-1], step))
         return pointers
 
-    def cells(self, address: Value) -> list[Value]:
+    def cells(self, address: Value, stride: Value) -> list[Value]:
         """Pointers to all vectors of the tile in an array like the output."""
-        rows = self.rows(address, self.call.out_row)
+        rows = self.rows(address, stride)
         return [at(self.builder, row, v * vector_bytes()) for row in rows for v in range(self.vectors)]
 
     def sums(self) -> list[Value]:
@@ -130,16 +132,18 @@ class _ProductTile:
         return [builder.fadd(old, new) for old, new in zip(before, sums, strict=True)]
 
     def finished(self, totals: Sequence[Value]) -> list[Value]:
-        """The totals after bias, relu and mask, as far as there are any."""
+        """The totals after bias, relu, mask and addend, as far as there are any."""
         builder, zero = self.builder, emit.constant(self.kind, 0.0)
         relu = emit.splat(builder, emit.present(builder, self.call.relu), self.kind.count)
         bias = self.optional(self.call.bias, -0.0, self.bias_vectors)
-        mask = self.optional(self.call.mask, 1.0, self.cells)
+        mask = self.optional(self.call.mask, 1.0, partial(self.cells, stride=self.call.out_row))
+        addend = self.optional(self.call.addend, -0.0, partial(self.cells, stride=self.call.addend_row))
         done: list[Value] = []
         for i, total in enumerate(totals):
             x = builder.fadd(total, bias[i % self.vectors])
             x = builder.select(builder.and_(relu, builder.fcmp_ordered("<=", x, zero)), zero, x)
-            done.append(builder.select(builder.fcmp_ordered(">", mask[i], zero), x, zero))
+            x = builder.select(builder.fcmp_ordered(">", mask[i], zero), x, zero)
+            done.append(builder.fadd(addend[i], x))
         return done
 
     def bias_vectors(self, address: Value) -> list[Value]:

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, CapturedStep
+from dgrr.runtime.lower.passes.addends import _changed
 from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import ops
 from dgrr.tape.numerics.engine.chain import Chain
@@ -100,6 +102,57 @@ def test_a_product_that_is_an_output_stays() -> None:
         for kind in ("step", "dense")
     }
     assert (sum(masks["step"]), sum(masks["dense"])) == (1, 0)
+
+
+# ------------------------------------------------------------------ addends
+
+ADDED: dict[str, tuple[Loss, list[int]]] = {
+    "behind": (lambda p, x: ops.tanh(x @ p["w"] + p["v"]).sum(), [24]),
+    "before": (lambda p, x: ops.tanh(p["v"] + x @ p["w"]).sum(), [24]),
+    "made later": (lambda p, x: ops.tanh(x @ p["w"] + ops.exp(p["v"])).sum(), [24]),
+    "rows of another": (lambda p, x: ops.tanh(x[:, :4] @ p["w"][:4, :4] + p["v"][:, 2:]).sum(), [24]),
+    "two products, and their gradients": (lambda p, x: ops.tanh(x @ p["w"] + p["v"] @ p["w"]).sum(), [24, 24]),
+    "down the columns": (lambda p, x: ops.tanh(x @ p["w"] + p["v"][:, :1]).sum(), [24]),
+    "one of two": (lambda p, x: ops.tanh(x @ p["w"] + p["v"] + x).sum(), [24]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_what_is_added_joins_the_product(name: str) -> None:
+    loss, expected = ADDED[name]
+    _, after = programs(loss, "addends", params={n: PARAMS[n] for n in ("w", "v")})
+    assert [op.words.added for op in after.ops if isinstance(op.words, Product) and op.words.added] == expected
+
+
+NOT_ADDED: dict[str, Loss] = {
+    "another reader of the product": lambda p, x: ((h := x @ p["w"]) + p["v"]).sum() + (h * h).sum(),
+    "the product itself": lambda p, x: ops.tanh((h := x @ p["w"]) + h).sum(),
+    "a part": lambda p, x: ops.tanh((x @ p["w"])[1:3] + p["v"][1:3]).sum(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOT_ADDED)
+def test_what_cannot_be_added_stays_apart(name: str) -> None:
+    _, after = programs(NOT_ADDED[name], "addends", params={n: PARAMS[n] for n in ("w", "v")})
+    assert [op.words.added for op in after.ops if isinstance(op.words, Product) and op.words.added] == []
+
+
+@pytest.mark.parametrize(("terms", "takes"), [(256, True), (257, False)])
+def test_a_product_of_one_block_takes_the_memory_of_its_addend(terms: int, takes: bool) -> None:
+    params = {"w": normal(terms, 6), "v": normal(5, 6)}
+    _, after = programs(
+        lambda p, x: ops.tanh(x @ p["w"] + ops.exp(p["v"])).sum(), "addends", params=params, batch=normal(5, terms)
+    )
+    (grown,) = [op for op in after.ops if isinstance(op.words, Product) and op.words.added]
+    assert grown.aliases == ((len(grown.inputs) - 1,) if takes else ())
+
+
+def test_a_product_does_not_move_behind_what_writes_its_operands() -> None:
+    program: Any = SimpleNamespace(root=lambda value: value // 10)
+    maker: Any = SimpleNamespace(inputs=(10, 20))
+    writes: list[Any] = [SimpleNamespace(outputs=(out,)) for out in (25, 30)]
+    assert _changed(program, maker, writes)
+    assert not _changed(program, maker, writes[1:])
 
 
 # ------------------------------------------------------------------ chains

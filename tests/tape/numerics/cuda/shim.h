@@ -1,4 +1,4 @@
-// CUDA on a host, for tests without a device: a fiber for each thread of a block, one block after the other.
+// CUDA on a host, for tests without a device: a fiber for each thread of a cluster of blocks, one cluster after the other.
 // Compile with -ffp-contract=off. Threads run in an order that changes from barrier to barrier; shared memory is NaN
 // until it is written; asynchronous copies happen when they are waited for, and leave NaN until then.
 #pragma once
@@ -11,6 +11,12 @@
 #define DEV static inline
 #define METHOD inline
 #define KERNEL(threads, blocks) static void
+#define CLUSTERED(threads) static void
+#ifdef CLUSTER
+#define BESIDE CLUSTER
+#else
+#define BESIDE 1
+#endif
 #define PARAMETER const
 #define __shared__ static
 #define __restrict__
@@ -21,7 +27,7 @@ namespace shim {
 struct Index {
   unsigned x, y, z;
 };
-enum State { READY, AT_BLOCK, AT_WARP, DONE };
+enum State { READY, AT_CLUSTER, AT_BLOCK, AT_WARP, DONE };
 struct Copy {
   unsigned char* to;
   const void* from;
@@ -38,15 +44,17 @@ struct Fiber {
   unsigned waiting;
   long group;
 };
-static const unsigned MOST = 1024;
+static const unsigned MOST = 1024, ALL = MOST * BESIDE;
 static const size_t STACK = 1 << 17, SHARED = 232448;
 static Index thread, block, grid, size;
-alignas(128) static unsigned char shared[SHARED];
+static unsigned self, first_block;  // the fiber that runs, and the first block of the cluster
+alignas(128) static unsigned char memories[BESIDE][SHARED];
+static unsigned char* shared;
 static Fiber* fibers;
 static char* stacks;
 static jmp_buf scheduler;
-static unsigned order[MOST], seed = 1;
-static unsigned char slots[MOST][16];
+static unsigned order[ALL], seed = 1;
+static unsigned char slots[ALL][16];
 static void (*kernel)();
 static char failure[128];
 static unsigned limit;
@@ -58,24 +66,25 @@ static unsigned draw(unsigned below) {
 // Tell what a kernel does wrong; nothing more of it runs.
 static void fail(const char* text, bool in_thread = true) {
   if (!failure[0]) snprintf(failure, sizeof failure, "block %u, thread %u: %s", block.x, thread.x, text);
-  if (in_thread) fibers[thread.x].state = DONE, _longjmp(scheduler, 1);
+  if (in_thread) fibers[self].state = DONE, _longjmp(scheduler, 1);
 }
 // Leave this thread until the scheduler comes back to it.
 static void pause(State state) {
-  Fiber& mine = fibers[thread.x];
+  Fiber& mine = fibers[self];
   mine.state = state;
   if (!_setjmp(mine.here)) _longjmp(scheduler, 1);
 }
 static void block_barrier() { pause(AT_BLOCK); }
 static void warp_barrier(unsigned = ~0u) { pause(AT_WARP); }
+static void cluster_barrier() { pause(AT_CLUSTER); }
 static void body() {
   kernel();
-  if (fibers[thread.x].waiting) fail("it ends before its copies have come");
-  fibers[thread.x].state = DONE;
+  if (fibers[self].waiting) fail("it ends before its copies have come");
+  fibers[self].state = DONE;
   _longjmp(scheduler, 1);
 }
 static void enter(unsigned t) {
-  thread = {t, 0, 0};
+  self = t, thread = {t % size.x, 0, 0}, block.x = first_block + t / size.x, shared = memories[t / size.x];
   if (_setjmp(scheduler)) return;
   if (fibers[t].begun) _longjmp(fibers[t].here, 1);
   fibers[t].begun = true;
@@ -91,8 +100,8 @@ static bool released(State held, unsigned from, unsigned to) {
   return any;
 }
 static void run_block() {
-  const unsigned count = size.x;
-  memset(shared, 0xff, SHARED);
+  const unsigned count = size.x * BESIDE;
+  memset(memories, 0xff, sizeof memories);
   for (unsigned t = 0; t < count; t++) {
     Fiber& fiber = fibers[t];
     getcontext(&fiber.first);
@@ -111,33 +120,37 @@ static void run_block() {
     if (failure[0]) return;
     going = false;
     for (unsigned t = 0; t < count; t += 32) going |= released(AT_WARP, t, t + 32 < count ? t + 32 : count);
-    going |= released(AT_BLOCK, 0, count);
+    for (unsigned t = 0; t < count; t += size.x) going |= released(AT_BLOCK, t, t + size.x);
+    going |= released(AT_CLUSTER, 0, count);
     if (going) continue;
     for (unsigned t = 0; t < count; t++)
-      if (fibers[t].state != DONE) thread = {t, 0, 0}, fail("it waits for ever at a barrier", false);
+      if (fibers[t].state != DONE) thread = {t % size.x, 0, 0}, fail("it waits for ever at a barrier", false);
   }
 }
-// Blocks one after the other; behind the shared memory that was asked for nothing may be written.
+// Clusters one after the other; behind the shared memory that was asked for nothing may be written.
 static void run_guarded() {
   run_block();
-  const unsigned char* const behind = shared + limit;
-  if (limit < SHARED && (behind[0] != 0xff || memcmp(behind, behind + 1, SHARED - limit - 1)))
-    fail("it writes behind its shared memory", false);
+  for (unsigned c = 0; c < BESIDE; c++) {
+    const unsigned char* const behind = memories[c] + limit;
+    if (limit < SHARED && (behind[0] != 0xff || memcmp(behind, behind + 1, SHARED - limit - 1)))
+      fail("it writes behind its shared memory", false);
+  }
 }
 // What goes wrong, or null.
 static const char* run(void (*what)(), const unsigned* blocks, unsigned threads, unsigned bytes, unsigned first_seed) {
+  if (blocks[0] % BESIDE) return "part of a cluster";
   if (threads > MOST || bytes > SHARED) return "more threads or shared memory than a device has";
   limit = bytes, failure[0] = 0;
-  if (!stacks) stacks = (char*)malloc(STACK * MOST), fibers = (Fiber*)calloc(MOST, sizeof(Fiber));
+  if (!stacks) stacks = (char*)malloc(STACK * ALL), fibers = (Fiber*)calloc(ALL, sizeof(Fiber));
   kernel = what, grid = {blocks[0], blocks[1], blocks[2]}, size = {threads, 1, 1}, seed = first_seed;
   for (block.z = 0; block.z < grid.z; block.z++)
     for (block.y = 0; block.y < grid.y; block.y++)
-      for (block.x = 0; block.x < grid.x && !failure[0]; block.x++) run_guarded();
+      for (first_block = 0; first_block < grid.x && !failure[0]; first_block += BESIDE) run_guarded();
   return failure[0] ? failure : nullptr;
 }
 
 static void copy(void* to, const void* from, unsigned bytes, bool in) {
-  Fiber& mine = fibers[thread.x];
+  Fiber& mine = fibers[self];
   if (mine.waiting == sizeof mine.copies / sizeof *mine.copies) fail("too many copies on their way");
   if ((size_t)to % bytes || (in && (size_t)from % bytes)) fail("a copy that is not aligned");
   memset(to, 0xff, bytes);
@@ -146,7 +159,7 @@ static void copy(void* to, const void* from, unsigned bytes, bool in) {
   copy.group = mine.group;
 }
 static void wait(long left) {
-  Fiber& mine = fibers[thread.x];
+  Fiber& mine = fibers[self];
   unsigned kept = 0;
   for (unsigned i = 0; i < mine.waiting; i++) {
     const Copy& copy = mine.copies[i];
@@ -157,10 +170,10 @@ static void wait(long left) {
   mine.waiting = kept;
 }
 template <class T> static T shuffled(T value, unsigned lane) {
-  const unsigned me = thread.x, from = me / 32 * 32 + lane % 32;
+  const unsigned me = self, from = me / 32 * 32 + lane % 32;
   memcpy(slots[me], &value, sizeof value);
   warp_barrier();
-  if (from < size.x) memcpy(&value, slots[from], sizeof value);
+  if (from < size.x * BESIDE) memcpy(&value, slots[from], sizeof value);
   warp_barrier();
   return value;
 }
@@ -172,6 +185,7 @@ template <class T> static T shuffled(T value, unsigned lane) {
 #define blockDim shim::size
 static inline void __syncthreads() { shim::block_barrier(); }
 static inline void __threadfence() {}
+DEV void cluster_barrier() { shim::cluster_barrier(); }
 template <class T> static T __shfl_sync(unsigned, T v, unsigned lane, unsigned width = 32) {
   const unsigned me = threadIdx.x % 32;
   return shim::shuffled(v, me / width * width + lane % width);
@@ -221,7 +235,7 @@ DEV float real_of(long long word, float) { return (float)same_bytes<double>(word
 DEV double real_of(long long word, double) { return same_bytes<double>(word); }
 template <class T> DEV void copy_one(T* to, const T* from, bool in) { shim::copy(to, from, sizeof(T), in); }
 template <class T> DEV void copy_vector(T* to, const T* from, bool in) { shim::copy(to, from, 16, in); }
-DEV void commit_copies() { shim::fibers[shim::thread.x].group++; }
+DEV void commit_copies() { shim::fibers[shim::self].group++; }
 template <int LEFT> DEV void wait_copies() { shim::wait(LEFT); }
 
 // What a program calls: HOST_ENTRY(NAME) makes `host_NAME(call, report, grid, threads, shared bytes, seed)`.

@@ -92,7 +92,9 @@ FASTEST = [
     ((1, 256, 2048, 2048), "wide tall"),
     ((1, 768, 768, 768), "flat"),
     ((1, 512, 512, 512), "half low"),
-    ((1, 64, 64, 1024), "slices16"),
+    ((1, 64, 64, 1024), "few4"),
+    ((1, 32, 256, 1024), "few4"),
+    ((1, 32, 1024, 256), "few"),
     ((1, 128, 512, 512), "slices8"),
     ((64, 64, 64, 16), "low"),
     ((1, 2048, 384, 384), "low"),
@@ -110,6 +112,6 @@ def test_the_tile_is_among_the_fastest(size: tuple[int, ...], names: str) -> Non
 
 def test_the_words_have_the_positions_of_the_cpu() -> None:
     numbers = enumerators(PACKAGE / cuda_products.SOURCE, "BATCH")
-    assert numbers.pop("EACH") == kernels_product.MASK + 1
+    assert numbers.pop("EACH") == kernels_product.ADDED + 1
     for name, i in numbers.items():
         assert getattr(kernels_product, name.removeprefix("W_")) == i, name

@@ -129,8 +129,9 @@ def test_long_rows_are_normalised_by_their_blocks_or_alone(
     rng, size, form = np.random.default_rng(0), (2, 3 * ROW_BLOCK + 5), cuda_forms.FORMS["normalize_grad"]
     (x, dy), weight = values(rng, (2, *size), "wide", dtype), values(rng, size[1:], "wide", dtype)
     words = (*layouts(*size)["a layer"], 3, 1, 1e-5)
-    for processors, launches in ((2, 4), (0, 1)):
+    for processors, cluster, launches in ((2, 8, 1), (2, 3, 4), (0, 8, 1)):
         monkeypatch.setattr(cuda_norms, "PROCESSORS", processors)
+        monkeypatch.setattr(cuda_norms, "CLUSTER", cluster)
         assert len(form.launches(np.dtype(dtype), tuple(Words(*words).values.tolist()))) == launches
         assert not wrong_bits(host, "normalize_grad", words, [size], [dy, x, weight])
 
@@ -194,9 +195,10 @@ MUTANTS = {
     ),
     "another block of a normalised row": (
         "norms.cu",
-        "start = block * ROW_BLOCK;",
-        "start = (blocks - 1 - block) * ROW_BLOCK;",
+        "long long start = block * ROW_BLOCK;\n    const",
+        "long long start = (blocks - 1 - block) * ROW_BLOCK;\n    const",
     ),
+    "no waiting for the cluster": ("norms.cu", "    cluster_barrier();\n  }", "  }"),
     "sums of h in the place of those of x": ("norms.cu", "blockIdx.z == 0", "blockIdx.z != 0"),
     "another tree in exp": ("elementary.cuh", "float v19 = add(v18, v15);", "float v19 = add(v17, add(v6, v15));"),
 }  # fmt: skip
@@ -223,7 +225,12 @@ def some_norms(host: Host) -> int:
     """Wrong elements of rows of several blocks that are normalised."""
     size = (2, 3 * ROW_BLOCK + 5)
     x = values(np.random.default_rng(0), size, "wide", FLOATS[0])
-    return wrong_bits(host, "normalize", (*layouts(*size)["a layer"], 0, 1, 1e-5, 0), [size], [x])
+    words, found = (*layouts(*size)["a layer"], 0, 1, 1e-5, 0), 0
+    for cluster in (1, cuda_norms.CLUSTER):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(cuda_norms, "CLUSTER", cluster)
+            found += wrong_bits(host, "normalize", words, [size], [x])
+    return found
 
 
 SEARCHES = {"columns.cuh": some_columns, "norms.cu": some_norms}

@@ -50,7 +50,7 @@ struct step { /* the compiled training step for batches of one shape */
     const struct array *inputs;
     size_t inputs_count;
     const int *gradients; /* of each param: which output is its gradient, or NOWHERE; output 0 is the loss */
-    int scale;            /* which output is the scale of clipping, or NOWHERE */
+    int scale;            /* which output is the norm of the gradients and the scale of clipping, or NOWHERE */
 };
 
 #include "plan.h" /* the numbers in capitals that are not defined here, and the tables plan_… */
@@ -913,7 +913,7 @@ static void compare_step(const struct record *r, const struct step *s) {
             stop(DIFFERS, "gradient", "step %llu: %s after the step differs", n, plan_tensors[i].name);
         }
     }
-    if (s->scale != NOWHERE ? memcmp(outputs[s->scale], &r->scale, 8) != 0 : r->scale != 0) {
+    if (s->scale != NOWHERE ? memcmp((const uint8_t *)outputs[s->scale] + 8, &r->scale, 8) != 0 : r->scale != 0) {
         stop(DIFFERS, "gradient", "step %llu: the scale of clipping differs", n);
     }
     for (size_t i = 0; i < CORRECTION_TENSORS; i++) {

@@ -4,7 +4,7 @@
  *
  * TRACE is a file of the format DGRR, version 2 (docs/trace_format.md). BATCHES holds what each step was trained on.
  * plan.h says what the tensors of the run are, and how its training step is called, which is compiled code beside this
- * file. Nothing else is used but the C library.
+ * file. hashes.h has CRC-32, SHA-256 and XXH3-128. Nothing else is used but the C library.
  *
  * 1. The whole file is checked: every length, CRC and digest, both chains.
  * 2. From a keyframe on, every step is computed again. Its batch, loss, gradients and the state after it must have the
@@ -53,6 +53,7 @@ struct step { /* the compiled training step for batches of one shape */
     int scale;            /* which output is the norm of the gradients and the scale of clipping, or NOWHERE */
 };
 
+#include "hashes.h"
 #include "plan.h" /* the numbers in capitals that are not defined here, and the tables plan_… */
 
 /* ---------------------------------------------------------------- verdicts */
@@ -72,9 +73,8 @@ static void stop(int code, const char *verdict, const char *why, ...) {
 
 static void *room(uint64_t bytes) {
     void *made = bytes < SIZE_MAX ? calloc(1, (size_t)bytes + 1) : NULL;
-    if (made == NULL) {
+    if (made == NULL)
         stop(UNPROVEN, "unproven", "there is not enough memory: %llu bytes are needed", (unsigned long long)bytes);
-    }
     return made;
 }
 
@@ -83,270 +83,15 @@ static void *aligned_room(uint64_t bytes) { /* at a multiple of 64, as the step 
     return made + (64 - (uintptr_t)made % 64);
 }
 
-/* ---------------------------------------------------------------- little-endian integers */
-
-static uint32_t get16(const uint8_t *at) { return (uint32_t)at[0] | (uint32_t)at[1] << 8; }
-static uint32_t get32(const uint8_t *at) { return get16(at) | get16(at + 2) << 16; }
-static uint64_t get64(const uint8_t *at) { return get32(at) | (uint64_t)get32(at + 4) << 32; }
-
-static void put(uint8_t *at, uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; i++) {
-        at[i] = (uint8_t)(value >> 8 * i);
-    }
-}
+/* ---------------------------------------------------------------- digests of the trace */
 
 static int all_zero(const uint8_t *at, uint64_t bytes) {
     for (uint64_t i = 0; i < bytes; i++) {
-        if (at[i] != 0) {
+        if (at[i] != 0)
             return 0;
-        }
     }
     return 1;
 }
-
-/* ---------------------------------------------------------------- CRC-32, as in zlib */
-
-static uint32_t crc_of(uint32_t crc, const uint8_t *data, uint64_t bytes) { /* begins and goes on: crc of none is 0 */
-    static uint32_t table[256];
-    if (table[1] == 0) {
-        for (uint32_t byte = 0; byte < 256; byte++) {
-            table[byte] = byte;
-            for (int bit = 0; bit < 8; bit++) {
-                table[byte] = table[byte] >> 1 ^ (table[byte] & 1 ? 0xEDB88320u : 0);
-            }
-        }
-    }
-    crc = ~crc;
-    for (uint64_t i = 0; i < bytes; i++) {
-        crc = crc >> 8 ^ table[(crc ^ data[i]) & 255];
-    }
-    return ~crc;
-}
-
-/* ---------------------------------------------------------------- SHA-256 (FIPS 180-4) */
-
-static const uint32_t SHA_K[64] = {
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
-
-static uint32_t turned(uint32_t x, int by) { return x >> by | x << (32 - by); }
-
-static void sha_block(uint32_t h[8], const uint8_t *block) {
-    uint32_t w[64], s[8];
-    for (int i = 0; i < 16; i++) {
-        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 |
-               block[4 * i + 3];
-    }
-    for (int i = 16; i < 64; i++) {
-        uint32_t a = turned(w[i - 15], 7) ^ turned(w[i - 15], 18) ^ w[i - 15] >> 3;
-        uint32_t b = turned(w[i - 2], 17) ^ turned(w[i - 2], 19) ^ w[i - 2] >> 10;
-        w[i] = w[i - 16] + a + w[i - 7] + b;
-    }
-    memcpy(s, h, sizeof s);
-    for (int i = 0; i < 64; i++) {
-        uint32_t e = turned(s[4], 6) ^ turned(s[4], 11) ^ turned(s[4], 25);
-        uint32_t a = turned(s[0], 2) ^ turned(s[0], 13) ^ turned(s[0], 22);
-        uint32_t t1 = s[7] + e + ((s[4] & s[5]) ^ (~s[4] & s[6])) + SHA_K[i] + w[i];
-        uint32_t t2 = a + ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += t1;
-        s[0] = t1 + t2;
-    }
-    for (int i = 0; i < 8; i++) {
-        h[i] += s[i];
-    }
-}
-
-static void sha256(uint8_t out[32], const uint8_t *data, uint64_t bytes) {
-    uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    uint8_t last[128] = {0};
-    uint64_t whole = bytes / 64 * 64, rest = bytes - whole, end = rest < 56 ? 64 : 128;
-    for (uint64_t at = 0; at < whole; at += 64) {
-        sha_block(h, data + at);
-    }
-    memcpy(last, data + whole, (size_t)rest);
-    last[rest] = 0x80;
-    for (int i = 0; i < 8; i++) {
-        last[end - 1 - (uint64_t)i] = (uint8_t)(bytes * 8 >> 8 * i);
-    }
-    for (uint64_t at = 0; at < end; at += 64) {
-        sha_block(h, last + at);
-    }
-    for (int i = 0; i < 32; i++) {
-        out[i] = (uint8_t)(h[i / 4] >> (24 - 8 * (i % 4)));
-    }
-}
-
-/* ---------------------------------------------------------------- XXH3-128, seed 0 (the xxHash specification) */
-
-static const uint64_t P32_1 = 0x9E3779B1u, P32_2 = 0x85EBCA77u, P32_3 = 0xC2B2AE3Du, P64_1 = 0x9E3779B185EBCA87u,
-                      P64_2 = 0xC2B2AE3D27D4EB4Fu, P64_3 = 0x165667B19E3779F9u, P64_4 = 0x85EBCA77C2B2AE63u,
-                      P64_5 = 0x27D4EB2F165667C5u;
-
-static const uint8_t SECRET[192] = {
-    0xb8, 0xfe, 0x6c, 0x39, 0x23, 0xa4, 0x4b, 0xbe, 0x7c, 0x01, 0x81, 0x2c, 0xf7, 0x21, 0xad, 0x1c,
-    0xde, 0xd4, 0x6d, 0xe9, 0x83, 0x90, 0x97, 0xdb, 0x72, 0x40, 0xa4, 0xa4, 0xb7, 0xb3, 0x67, 0x1f,
-    0xcb, 0x79, 0xe6, 0x4e, 0xcc, 0xc0, 0xe5, 0x78, 0x82, 0x5a, 0xd0, 0x7d, 0xcc, 0xff, 0x72, 0x21,
-    0xb8, 0x08, 0x46, 0x74, 0xf7, 0x43, 0x24, 0x8e, 0xe0, 0x35, 0x90, 0xe6, 0x81, 0x3a, 0x26, 0x4c,
-    0x3c, 0x28, 0x52, 0xbb, 0x91, 0xc3, 0x00, 0xcb, 0x88, 0xd0, 0x65, 0x8b, 0x1b, 0x53, 0x2e, 0xa3,
-    0x71, 0x64, 0x48, 0x97, 0xa2, 0x0d, 0xf9, 0x4e, 0x38, 0x19, 0xef, 0x46, 0xa9, 0xde, 0xac, 0xd8,
-    0xa8, 0xfa, 0x76, 0x3f, 0xe3, 0x9c, 0x34, 0x3f, 0xf9, 0xdc, 0xbb, 0xc7, 0xc7, 0x0b, 0x4f, 0x1d,
-    0x8a, 0x51, 0xe0, 0x4b, 0xcd, 0xb4, 0x59, 0x31, 0xc8, 0x9f, 0x7e, 0xc9, 0xd9, 0x78, 0x73, 0x64,
-    0xea, 0xc5, 0xac, 0x83, 0x34, 0xd3, 0xeb, 0xc3, 0xc5, 0x81, 0xa0, 0xff, 0xfa, 0x13, 0x63, 0xeb,
-    0x17, 0x0d, 0xdd, 0x51, 0xb7, 0xf0, 0xda, 0x49, 0xd3, 0x16, 0x55, 0x26, 0x29, 0xd4, 0x68, 0x9e,
-    0x2b, 0x16, 0xbe, 0x58, 0x7d, 0x47, 0xa1, 0xfc, 0x8f, 0xf8, 0xb8, 0xd1, 0x7a, 0xd0, 0x31, 0xce,
-    0x45, 0xcb, 0x3a, 0x8f, 0x95, 0x16, 0x04, 0x28, 0xaf, 0xd7, 0xfb, 0xca, 0xbb, 0x4b, 0x40, 0x7e};
-
-struct pair { /* 128 bits */
-    uint64_t low, high;
-};
-
-static struct pair product(uint64_t a, uint64_t b) {
-    uint64_t a0 = a & 0xFFFFFFFFu, a1 = a >> 32, b0 = b & 0xFFFFFFFFu, b1 = b >> 32;
-    uint64_t low = a0 * b0, middle = a1 * b0 + (low >> 32), other = a0 * b1 + (middle & 0xFFFFFFFFu);
-    struct pair made = {other << 32 | (low & 0xFFFFFFFFu), a1 * b1 + (middle >> 32) + (other >> 32)};
-    return made;
-}
-
-static uint64_t folded(uint64_t a, uint64_t b) {
-    struct pair made = product(a, b);
-    return made.low ^ made.high;
-}
-
-static uint64_t secret(int at) { return get64(SECRET + at); }
-
-static uint64_t avalanche(uint64_t h) {
-    h = (h ^ h >> 37) * 0x165667919E3779F9u;
-    return h ^ h >> 32;
-}
-
-static uint64_t avalanche64(uint64_t h) {
-    h = (h ^ h >> 33) * P64_2;
-    h = (h ^ h >> 29) * P64_3;
-    return h ^ h >> 32;
-}
-
-static uint64_t swapped(uint64_t x) {
-    uint64_t made = 0;
-    for (int i = 0; i < 8; i++) {
-        made = made << 8 | (x >> 8 * i & 255);
-    }
-    return made;
-}
-
-static struct pair xxh_to_3(const uint8_t *in, uint64_t n) { /* 0 to 3 bytes */
-    struct pair made = {avalanche64(secret(64) ^ secret(72)), avalanche64(secret(80) ^ secret(88))};
-    if (n > 0) {
-        uint32_t low = (uint32_t)in[0] << 16 | (uint32_t)in[n / 2] << 24 | in[n - 1] | (uint32_t)n << 8;
-        uint32_t high = turned((uint32_t)(swapped(low) >> 32), 32 - 13);
-        made.low = avalanche64(low ^ (uint64_t)(get32(SECRET) ^ get32(SECRET + 4)));
-        made.high = avalanche64(high ^ (uint64_t)(get32(SECRET + 8) ^ get32(SECRET + 12)));
-    }
-    return made;
-}
-
-static struct pair xxh_to_8(const uint8_t *in, uint64_t n) { /* 4 to 8 bytes */
-    uint64_t keyed = (get32(in) + ((uint64_t)get32(in + n - 4) << 32)) ^ secret(16) ^ secret(24);
-    struct pair made = product(keyed, P64_1 + (n << 2));
-    made.high += made.low << 1;
-    made.low ^= made.high >> 3;
-    made.low = (made.low ^ made.low >> 35) * 0x9FB21C651E98DF25u;
-    made.low ^= made.low >> 28;
-    made.high = avalanche(made.high);
-    return made;
-}
-
-static struct pair xxh_to_16(const uint8_t *in, uint64_t n) { /* 9 to 16 bytes */
-    uint64_t low = get64(in), high = get64(in + n - 8);
-    struct pair made = product(low ^ high ^ secret(32) ^ secret(40), P64_1), last;
-    made.low += (n - 1) << 54;
-    high ^= secret(48) ^ secret(56);
-    made.high += high + (high & 0xFFFFFFFFu) * (P32_2 - 1);
-    made.low ^= swapped(made.high);
-    last = product(made.low, P64_2);
-    last.high += made.high * P64_2;
-    last.low = avalanche(last.low);
-    last.high = avalanche(last.high);
-    return last;
-}
-
-static void mix(struct pair *sum, const uint8_t *a, const uint8_t *b, int at) {
-    sum->low += folded(get64(a) ^ secret(at), get64(a + 8) ^ secret(at + 8));
-    sum->low ^= get64(b) + get64(b + 8);
-    sum->high += folded(get64(b) ^ secret(at + 16), get64(b + 8) ^ secret(at + 24));
-    sum->high ^= get64(a) + get64(a + 8);
-}
-
-static struct pair xxh_to_240(const uint8_t *in, uint64_t n) { /* 17 to 240 bytes */
-    struct pair sum = {n * P64_1, 0}, made;
-    if (n <= 128) {
-        for (int i = (int)((n - 1) / 32); i >= 0; i--) {
-            mix(&sum, in + 16 * i, in + n - 16 * (i + 1), 32 * i);
-        }
-    } else {
-        for (int i = 0; i < (int)(n / 32); i++) {
-            mix(&sum, in + 32 * i, in + 32 * i + 16, i < 4 ? 32 * i : 32 * (i - 4) + 3);
-            if (i == 3) {
-                sum.low = avalanche(sum.low);
-                sum.high = avalanche(sum.high);
-            }
-        }
-        mix(&sum, in + n - 16, in + n - 32, 103);
-    }
-    made.low = avalanche(sum.low + sum.high);
-    made.high = 0 - avalanche(sum.low * P64_1 + sum.high * P64_4 + n * P64_2);
-    return made;
-}
-
-static void add_stripe(uint64_t sums[8], const uint8_t *in, int at) {
-    for (int i = 0; i < 8; i++) {
-        uint64_t data = get64(in + 8 * i), key = data ^ secret(at + 8 * i);
-        sums[i ^ 1] += data;
-        sums[i] += (key & 0xFFFFFFFFu) * (key >> 32);
-    }
-}
-
-static uint64_t merged(const uint64_t sums[8], int at, uint64_t start) {
-    for (int i = 0; i < 8; i += 2) {
-        start += folded(sums[i] ^ secret(at + 8 * i), sums[i + 1] ^ secret(at + 8 * i + 8));
-    }
-    return avalanche(start);
-}
-
-static struct pair xxh_long(const uint8_t *in, uint64_t n) { /* 241 bytes and more */
-    uint64_t sums[8] = {P32_3, P64_1, P64_2, P64_3, P64_4, P32_2, P64_5, P32_1}, stripes = (n - 1) / 64;
-    struct pair made;
-    for (uint64_t i = 0; i < stripes; i++) {
-        add_stripe(sums, in + 64 * i, 8 * (int)(i % 16));
-        if (i % 16 == 15 && i / 16 < (n - 1) / 1024) {
-            for (int k = 0; k < 8; k++) {
-                sums[k] = (sums[k] ^ sums[k] >> 47 ^ secret(128 + 8 * k)) * P32_1;
-            }
-        }
-    }
-    add_stripe(sums, in + n - 64, 121);
-    made.low = merged(sums, 11, n * P64_1);
-    made.high = merged(sums, 117, ~(n * P64_2));
-    return made;
-}
-
-static void xxh3_128(uint8_t out[16], const uint8_t *in, uint64_t n) {
-    struct pair made = n <= 3     ? xxh_to_3(in, n)
-                       : n <= 8   ? xxh_to_8(in, n)
-                       : n <= 16  ? xxh_to_16(in, n)
-                       : n <= 240 ? xxh_to_240(in, n)
-                                  : xxh_long(in, n);
-    put(out, swapped(made.high), 8);
-    put(out + 8, swapped(made.low), 8);
-}
-
-/* ---------------------------------------------------------------- digests of the trace */
 
 enum { SYNC = 0x465247da, HEADER = 256, HEAD = 48, MORE = 1, MAX_DIGEST = 32 };
 enum { SCHEMA = 1, KEYFRAME = 2, STEP = 3, COMMIT = 4, INDEX = 5, SEAL = 6, EVENT = 7, SKIPPED = 128, VALUES = 130 };
@@ -380,9 +125,8 @@ static void tensor_digest(uint8_t *out, const struct array *a, const uint8_t *el
     uint8_t before[8 + 8 * MAX_RANK];
     put(before, a->dtype, 4);
     put(before + 4, a->rank, 4);
-    for (uint32_t i = 0; i < a->rank; i++) {
+    for (uint32_t i = 0; i < a->rank; i++)
         put(before + 8 + 8 * i, a->shape[i], 8);
-    }
     digest(out, before, 8 + 8 * (uint64_t)a->rank, elements, a->bytes);
 }
 
@@ -391,14 +135,12 @@ static int same(const uint8_t *a, const uint8_t *b) { return memcmp(a, b, D) == 
 /* Write every NaN as the format does. */
 static void canonical(uint8_t *elements, uint32_t dtype, uint64_t bytes) {
     for (uint64_t at = 0; dtype == F32 && at < bytes; at += 4) {
-        if ((get32(elements + at) & 0x7FFFFFFFu) > 0x7F800000u) {
+        if ((get32(elements + at) & 0x7FFFFFFFu) > 0x7F800000u)
             put(elements + at, 0x7FC00000u, 4);
-        }
     }
     for (uint64_t at = 0; dtype == F64 && at < bytes; at += 8) {
-        if ((get64(elements + at) & 0x7FFFFFFFFFFFFFFFu) > 0x7FF0000000000000u) {
+        if ((get64(elements + at) & 0x7FFFFFFFFFFFFFFFu) > 0x7FF0000000000000u)
             put(elements + at, 0x7FF8000000000000u, 8);
-        }
     }
 }
 
@@ -428,9 +170,8 @@ static int is_committed(uint64_t at) {
             front > file_bytes - at - HEAD) {
             continue;
         }
-        if (crc_of(0, head + HEAD, front) == get32(head + 40)) {
+        if (crc_of(0, head + HEAD, front) == get32(head + 40))
             return 1;
-        }
         read += front;
         if (read / 8 > file_bytes) { /* no writer leaves so many heads without a front */
             return 1;
@@ -454,9 +195,8 @@ static void read_part(struct frame *f) {
     const uint8_t *head = file + next_at;
     uint64_t at = next_at, left = file_bytes - at, payload;
     uint8_t link[MAX_DIGEST];
-    if (left < HEAD || get32(head) != SYNC || get32(head + 44) != head_crc(head)) {
+    if (left < HEAD || get32(head) != SYNC || get32(head + 44) != head_crc(head))
         damaged(at, "its head");
-    }
     f->at = at;
     f->type = head[4];
     f->flags = head[5];
@@ -464,30 +204,24 @@ static void read_part(struct frame *f) {
     f->step = get64(head + 16);
     f->front_bytes = get32(head + 28);
     payload = get32(head + 24);
-    if (get64(head + 8) != next_seq || memcmp(head + 32, chain, 8) != 0) {
+    if (get64(head + 8) != next_seq || memcmp(head + 32, chain, 8) != 0)
         wrong(f, "chain", "it does not go on behind the frame before it");
-    }
-    if (f->flags > MORE || f->front_bytes > payload || payload > largest_payload) {
+    if (f->flags > MORE || f->front_bytes > payload || payload > largest_payload)
         wrong(f, "corrupt", "its head says what no writer says");
-    }
-    if (left - HEAD < pad8(payload) + D) {
+    if (left - HEAD < pad8(payload) + D)
         damaged(at, "the file ends in it");
-    }
     f->front = head + HEAD;
     f->body = f->front + f->front_bytes;
     f->body_bytes = payload - f->front_bytes;
-    if (crc_of(0, f->front, f->front_bytes) != get32(head + 40)) {
+    if (crc_of(0, f->front, f->front_bytes) != get32(head + 40))
         damaged(at, "the CRC of its front");
-    }
-    if (!all_zero(f->front + payload, pad8(payload) - payload)) {
+    if (!all_zero(f->front + payload, pad8(payload) - payload))
         damaged(at, "its padding");
-    }
     memcpy(link, chain, D);
     digest(chain, link, D, head, HEAD + (uint64_t)f->front_bytes);
     next_at = at + HEAD + pad8(payload) + D;
-    if (!same(chain, file + next_at - D)) {
+    if (!same(chain, file + next_at - D))
         damaged(at, "its chain digest");
-    }
     next_seq++;
 }
 
@@ -496,9 +230,8 @@ static struct frame read_frame(void) {
     static uint8_t *joined;
     struct frame f, part;
     read_part(&f);
-    if (f.part != 0) {
+    if (f.part != 0)
         wrong(&f, "chain", "a part without those before it");
-    }
     free(joined);
     joined = NULL;
     if (f.flags & MORE) {
@@ -507,17 +240,14 @@ static struct frame read_frame(void) {
         memcpy(joined, f.body, (size_t)bytes);
         part = f;
         while (part.flags & MORE) {
-            if (part.front_bytes + part.body_bytes != largest_payload) {
+            if (part.front_bytes + part.body_bytes != largest_payload)
                 wrong(&part, "corrupt", "a part that is shorter than the largest payload, and not the last");
-            }
             uint32_t number = part.part + 1;
             read_part(&part);
-            if (part.type != f.type || part.step != f.step || part.part != number) {
+            if (part.type != f.type || part.step != f.step || part.part != number)
                 wrong(&part, "chain", "it stands between the parts of another frame");
-            }
-            if (part.front_bytes != 0 || part.body_bytes == 0) {
+            if (part.front_bytes != 0 || part.body_bytes == 0)
                 wrong(&part, "corrupt", "a later part has a front, or nothing");
-            }
             memcpy(joined + bytes, part.body, (size_t)part.body_bytes);
             bytes += part.body_bytes;
         }
@@ -544,30 +274,26 @@ static uint8_t *tensors[TENSORS + 1];       /* the state that is computed */
 /* The state root of recorded digests, in the order of the schema. */
 static void root_of(uint8_t *out, const uint8_t *const *digests) {
     static uint8_t all[TENSORS * MAX_DIGEST + 1];
-    for (size_t i = 0; i < TENSORS; i++) {
+    for (size_t i = 0; i < TENSORS; i++)
         memcpy(all + i * D, digests[i], D);
-    }
     digest(out, "DGRRroot", 8, all, (uint64_t)TENSORS * D);
 }
 
 /* Take the next tensor from a body, and hold its elements against a digest. */
 static void check_elements(struct frame *f, const struct array *a, const uint8_t *expected) {
     uint8_t found[MAX_DIGEST];
-    if (f->body_bytes < a->bytes) {
+    if (f->body_bytes < a->bytes)
         wrong(f, "corrupt", "its body is too short");
-    }
     tensor_digest(found, a, f->body);
-    if (!same(found, expected)) {
+    if (!same(found, expected))
         damaged(f->at, a->name);
-    }
     f->body += a->bytes;
     f->body_bytes -= a->bytes;
 }
 
 static void check_end(const struct frame *f) {
-    if (f->body_bytes != 0) {
+    if (f->body_bytes != 0)
         wrong(f, "corrupt", "its body is too long");
-    }
 }
 
 /* Hold the computed state against digests that are recorded of it. */
@@ -592,15 +318,12 @@ static void read_header(void) {
         const char *word = memcmp(file, "DGRR", (size_t)there) == 0 ? "torn-tail" : "corrupt";
         stop(UNUSABLE, word, "the file ends before its header does");
     }
-    if (memcmp(file, "DGRR", 4) != 0) {
+    if (memcmp(file, "DGRR", 4) != 0)
         stop(UNUSABLE, "corrupt", "this is no trace: it does not begin with DGRR");
-    }
-    if (get16(file + 4) != 2) {
+    if (get16(file + 4) != 2)
         stop(UNUSABLE, "unsupported", "version %u of the format; this is a reader of version 2", (unsigned)get16(file + 4));
-    }
-    if (crc_of(0, file, 252) != get32(file + 252)) {
+    if (crc_of(0, file, 252) != get32(file + 252))
         stop(UNUSABLE, "corrupt", "the CRC of the header");
-    }
     reader = get16(file + 12);
     floats = file[50];
     digest_code = file[48];
@@ -625,13 +348,11 @@ static void read_header(void) {
 
 static void read_schema(const struct frame *f) {
     uint8_t found[32];
-    if (f->type != SCHEMA || f->step != 0 || f->body_bytes != 0) {
+    if (f->type != SCHEMA || f->step != 0 || f->body_bytes != 0)
         wrong(f, "corrupt", "expected SCHEMA, without a body");
-    }
     sha256(found, f->front, f->front_bytes);
-    if (memcmp(found, plan_schema, 32) != 0) {
+    if (memcmp(found, plan_schema, 32) != 0)
         stop(UNPROVEN, "unproven", "its tensors and rules are not those of the trace for which this judge was made");
-    }
     digest(schema_digest, f->front, f->front_bytes, "", 0);
 }
 
@@ -647,15 +368,13 @@ static void read_keyframe(struct frame *f) {
     at = f->front + pad8(8 + opaque);
     for (size_t i = 0; i < TENSORS; i++) {
         digests[i] = at + i * D;
-        if (mode != BARE) {
+        if (mode != BARE)
             check_elements(f, &plan_tensors[i], digests[i]);
-        }
     }
     check_end(f);
     root_of(root, digests);
-    if (!same(root, at + TENSORS * (size_t)D) || f->step != steps || (steps > 0 && !(root_known && same(root, after_root)))) {
+    if (!same(root, at + TENSORS * (size_t)D) || f->step != steps || (steps > 0 && !(root_known && same(root, after_root))))
         wrong(f, "chain", "its state is not that of the step before it");
-    }
     if (steps == 0) {
         uint8_t both[2 * MAX_DIGEST];
         memcpy(both, schema_digest, D);
@@ -689,42 +408,35 @@ static void read_seal(const struct frame *f) {
         get64(end - 16) != f->at || memcmp(end - 8, "DGRRSEAL", 8) != 0 || next_at != file_bytes) {
         wrong(f, "corrupt", "it is no SEAL at the end of this file");
     }
-    if (get64(f->front) != steps || f->step != steps || !same(f->front + 16, state_link)) {
+    if (get64(f->front) != steps || f->step != steps || !same(f->front + 16, state_link))
         wrong(f, "chain", "it seals another run, or another number of steps");
-    }
     sealed = 1;
     if (known) {
-        for (size_t i = 0; i < TENSORS; i++) {
+        for (size_t i = 0; i < TENSORS; i++)
             digests[i] = f->front + 16 + D + i * D;
-        }
         root_of(root, digests);
-        if (!same(root, f->front + 16 + (TENSORS + 1) * (size_t)D) || (root_known && !same(root, after_root))) {
+        if (!same(root, f->front + 16 + (TENSORS + 1) * (size_t)D) || (root_known && !same(root, after_root)))
             wrong(f, "chain", "its final state is not that of the last step");
-        }
-        if (running && end_run == steps && steps > first_run) {
+        if (running && end_run == steps && steps > first_run)
             compare_state(steps - 1, digests, "the SEAL");
-        }
     }
 }
 
 static void read_event(const struct frame *f) {
     uint64_t kind = f->front_bytes < 8 ? 0 : get32(f->front), text = f->front_bytes < 8 ? 0 : get32(f->front + 4);
     uint8_t found[MAX_DIGEST];
-    if (f->front_bytes > 65536 || kind + text + 8 != f->front_bytes || f->body_bytes != 0) {
+    if (f->front_bytes > 65536 || kind + text + 8 != f->front_bytes || f->body_bytes != 0)
         wrong(f, "corrupt", "it is no EVENT");
-    }
     digest(found, f->front + 8 + kind, text, "", 0);
-    if (kind == 11 && memcmp(f->front + 8, "environment", 11) == 0 && !same(found, file + 72)) {
+    if (kind == 11 && memcmp(f->front + 8, "environment", 11) == 0 && !same(found, file + 72))
         wrong(f, "corrupt", "the environment is not that whose digest is in the header");
-    }
 }
 
 /* Elements of some tensors of the last step. */
 static void read_values(struct frame *f) {
     uint64_t count = f->front_bytes < 8 ? 0 : get32(f->front);
-    if (f->front_bytes != 8 + 8 * count || get32(f->front + 4) != 0 || steps == 0 || f->step != steps - 1) {
+    if (f->front_bytes != 8 + 8 * count || get32(f->front + 4) != 0 || steps == 0 || f->step != steps - 1)
         wrong(f, "corrupt", "it is no VALUES of the step before it");
-    }
     for (uint64_t i = 0; i < count; i++) {
         uint32_t tensor = get32(f->front + 8 + 8 * i), what = get32(f->front + 12 + 8 * i);
         const uint8_t *expected = NULL;
@@ -733,9 +445,8 @@ static void read_values(struct frame *f) {
         } else if (what == 1 && tensor < TENSORS) {
             expected = after_digests[tensor];
         }
-        if (expected == NULL) {
+        if (expected == NULL)
             wrong(f, "corrupt", "it holds a tensor of which the step has no digest");
-        }
         check_elements(f, &plan_tensors[tensor], expected);
     }
     check_end(f);
@@ -755,9 +466,8 @@ static struct record read_step(struct frame *f) {
     uint8_t found[MAX_DIGEST], before[MAX_DIGEST + 8];
     uint64_t fixed = 2 * (uint64_t)D + 48 + 8 * (HYPERPARAMETERS + CORRECTIONS), words = (PARAMS + 63) / 64, present = 0;
     const uint8_t *at = f->front + D + 16, *bits;
-    if (f->front_bytes < fixed + 8 * words || f->step != steps) {
+    if (f->front_bytes < fixed + 8 * words || f->step != steps)
         wrong(f, f->step == steps ? "corrupt" : "chain", "expected the next STEP, of these tensors");
-    }
     r.number = steps;
     r.dtype = at[0];
     r.flags = at[1];
@@ -773,12 +483,10 @@ static struct record read_step(struct frame *f) {
     at = bits + 8 * words;
     for (uint64_t i = 0; i < 64 * words; i++) {
         int is_there = bits[i / 8] >> (i % 8) & 1;
-        if (i < PARAMS) {
+        if (i < PARAMS)
             gradient_digests[i] = is_there ? at + D * present : NULL;
-        }
-        if (is_there && i >= PARAMS) {
+        if (is_there && i >= PARAMS)
             wrong(f, "corrupt", "a gradient of no param");
-        }
         present += (uint64_t)is_there;
     }
     if (f->front_bytes != fixed + 8 * words + D * (present + (r.due ? TENSORS + 1 : BUFFERS)) || r.flags > 7 ||
@@ -788,23 +496,19 @@ static struct record read_step(struct frame *f) {
     memcpy(before, state_link, D);
     put(before + D, steps, 8);
     digest(found, before, D + 8, f->front + D + 16, f->front_bytes - D - 16);
-    if (!same(found, f->front)) {
+    if (!same(found, f->front))
         wrong(f, "chain", "its state chain link does not follow from the step before it");
-    }
     memcpy(state_link, found, D);
     at += D * present;
-    for (size_t i = 0; i < BUFFERS; i++) {
+    for (size_t i = 0; i < BUFFERS; i++)
         after_digests[TENSORS - BUFFERS + i] = at + i * D;
-    }
-    for (size_t i = 0; i < TENSORS - BUFFERS; i++) {
+    for (size_t i = 0; i < TENSORS - BUFFERS; i++)
         after_digests[i] = r.due ? at + (BUFFERS + i) * D : NULL;
-    }
     root_known = r.due;
     if (r.due) {
         root_of(after_root, after_digests);
-        if (!same(after_root, at + TENSORS * (size_t)D)) {
+        if (!same(after_root, at + TENSORS * (size_t)D))
             wrong(f, "chain", "its state root is not that of its digests");
-        }
     }
     return r;
 }
@@ -812,16 +516,13 @@ static struct record read_step(struct frame *f) {
 static void check_step_body(struct frame *f, int due) {
     if (mode == GRADS || mode == FULL) {
         for (size_t i = 0; i < PARAMS; i++) {
-            if (gradient_digests[i] != NULL) {
+            if (gradient_digests[i] != NULL)
                 check_elements(f, &plan_tensors[i], gradient_digests[i]);
-            }
         }
-        for (size_t i = TENSORS - BUFFERS; i < TENSORS; i++) {
+        for (size_t i = TENSORS - BUFFERS; i < TENSORS; i++)
             check_elements(f, &plan_tensors[i], after_digests[i]);
-        }
-        for (size_t i = 0; mode == FULL && due && i < TENSORS - BUFFERS; i++) {
+        for (size_t i = 0; mode == FULL && due && i < TENSORS - BUFFERS; i++)
             check_elements(f, &plan_tensors[i], after_digests[i]);
-        }
     }
     check_end(f);
 }
@@ -835,14 +536,12 @@ static void *inputs[MOST_INPUTS + 1], *outputs[MOST_OUTPUTS + 1];
 static const struct step *read_batch(uint64_t number) {
     uint8_t head[8];
     size_t which = fread(head, 1, 8, batches) == 8 && get32(head + 4) == 0 ? get32(head) : STEPS;
-    if (which >= STEPS) {
+    if (which >= STEPS)
         stop(DIFFERS, "data", "step %llu: its batch is missing from the batches", (unsigned long long)number);
-    }
     for (size_t i = 0; i < plan_steps[which].inputs_count; i++) {
         size_t bytes = (size_t)plan_steps[which].inputs[i].bytes;
-        if (fread(inputs[i], 1, bytes, batches) != bytes) {
+        if (fread(inputs[i], 1, bytes, batches) != bytes)
             stop(DIFFERS, "data", "step %llu: its batch ends too early", (unsigned long long)number);
-        }
     }
     return &plan_steps[which];
 }
@@ -862,24 +561,20 @@ static void check_batch(const struct record *r, const struct step *s) {
         at += D;
     }
     digest(found, before, 12, all, (uint64_t)(at - all));
-    if (!same(found, r->input_digest)) {
+    if (!same(found, r->input_digest))
         stop(DIFFERS, "data", "step %llu: the batch is not the one that was recorded", (unsigned long long)r->number);
-    }
 }
 
 static void check_settings(const struct record *r) {
     const char *what = NULL;
     for (size_t i = 0; i < HYPERPARAMETERS; i++) {
-        if (plan_hyper[i].rate == 0 && get64(r->hyper + 8 * i) != plan_hyper[i].bits) {
+        if (plan_hyper[i].rate == 0 && get64(r->hyper + 8 * i) != plan_hyper[i].bits)
             what = "a hyperparameter";
-        }
     }
-    if (r->micro_batches != MICRO_BATCHES || (r->flags & 4) != TREE) {
+    if (r->micro_batches != MICRO_BATCHES || (r->flags & 4) != TREE)
         what = "the micro-batches";
-    }
-    if ((r->flags & 1) != CLIPPED || r->threshold != CLIP_NORM) {
+    if ((r->flags & 1) != CLIPPED || r->threshold != CLIP_NORM)
         what = "the clipping";
-    }
     if (what != NULL) {
         stop(DIFFERS, "update", "step %llu: %s differs from what the compiled step does", (unsigned long long)r->number,
              what);
@@ -903,38 +598,32 @@ static void compare_step(const struct record *r, const struct step *s) {
             canonical(outputs[s->gradients[i]], plan_tensors[i].dtype, plan_tensors[i].bytes);
             tensor_digest(found, &plan_tensors[i], outputs[s->gradients[i]]);
         }
-        if (is_there != (gradient_digests[i] != NULL) || (is_there && !same(found, gradient_digests[i]))) {
+        if (is_there != (gradient_digests[i] != NULL) || (is_there && !same(found, gradient_digests[i])))
             stop(DIFFERS, "gradient", "step %llu: the gradient of %s differs", n, plan_tensors[i].name);
-        }
     }
     for (size_t i = TENSORS - BUFFERS; i < TENSORS; i++) {
         tensor_digest(found, &plan_tensors[i], tensors[i]);
-        if (!same(found, after_digests[i])) {
+        if (!same(found, after_digests[i]))
             stop(DIFFERS, "gradient", "step %llu: %s after the step differs", n, plan_tensors[i].name);
-        }
     }
-    if (s->scale != NOWHERE ? memcmp((const uint8_t *)outputs[s->scale] + 8, &r->scale, 8) != 0 : r->scale != 0) {
+    if (s->scale != NOWHERE ? memcmp((const uint8_t *)outputs[s->scale] + 8, &r->scale, 8) != 0 : r->scale != 0)
         stop(DIFFERS, "gradient", "step %llu: the scale of clipping differs", n);
-    }
     for (size_t i = 0; i < CORRECTION_TENSORS; i++) {
         size_t t = plan_corrections[i];
-        if (memcmp(tensors[t], r->corrections + corrections, (size_t)plan_tensors[t].bytes) != 0) {
+        if (memcmp(tensors[t], r->corrections + corrections, (size_t)plan_tensors[t].bytes) != 0)
             stop(DIFFERS, "update", "step %llu: %s differs from the bias corrections", n, plan_tensors[t].name);
-        }
         corrections += (size_t)plan_tensors[t].bytes;
     }
-    if (r->due) {
+    if (r->due)
         compare_state(r->number, after_digests, "the record");
-    }
 }
 
 static void run_step(const struct record *r) {
     static uint8_t *state, *arena;
     const struct step *s = read_batch(r->number);
     int code;
-    if (r->number < first_run || r->number >= end_run) {
+    if (r->number < first_run || r->number >= end_run)
         return;
-    }
     if (state == NULL) {
         state = aligned_room(MOST_STATE);
         arena = aligned_room(MOST_ARENA);
@@ -943,19 +632,16 @@ static void run_step(const struct record *r) {
     check_settings(r);
     s->start(state, (size_t)s->state_bytes);
     for (size_t i = 0; i < TENSORS; i++) {
-        if (s->tensors[i] != NOWHERE) {
+        if (s->tensors[i] != NOWHERE)
             memcpy(state + s->tensors[i], tensors[i], (size_t)plan_tensors[i].bytes);
-        }
     }
     for (size_t i = 0; i < HYPERPARAMETERS; i++) {
-        if (plan_hyper[i].rate != 0 && s->rates[plan_hyper[i].rate - 1] != NOWHERE) {
+        if (plan_hyper[i].rate != 0 && s->rates[plan_hyper[i].rate - 1] != NOWHERE)
             memcpy(state + s->rates[plan_hyper[i].rate - 1], r->hyper + 8 * i, 8);
-        }
     }
     code = s->run(state, (const void *const *)inputs, outputs, arena);
-    if (code != 0) {
+    if (code != 0)
         stop(DIFFERS, "gradient", "step %llu: it does not run: %s", (unsigned long long)r->number, s->messages[code - 1]);
-    }
     for (size_t i = 0; i < TENSORS; i++) {
         if (s->tensors[i] != NOWHERE) {
             memcpy(tensors[i], state + s->tensors[i], (size_t)plan_tensors[i].bytes);
@@ -976,9 +662,8 @@ static void walk(void) {
     read_header();
     for (uint64_t count = 0; next_at < file_bytes; count++) {
         f = read_frame();
-        if (sealed || (count == 1 && f.type != KEYFRAME) || (count > 0 && f.type == SCHEMA)) {
+        if (sealed || (count == 1 && f.type != KEYFRAME) || (count > 0 && f.type == SCHEMA))
             wrong(&f, "corrupt", "it stands where no such frame may stand");
-        }
         if (count == 0) {
             read_schema(&f);
         } else if (f.type == KEYFRAME) {
@@ -986,9 +671,8 @@ static void walk(void) {
         } else if (f.type == STEP) {
             r = read_step(&f);
             check_step_body(&f, r.due);
-            if (running) {
+            if (running)
                 run_step(&r);
-            }
             steps++;
         } else if (f.type == SEAL) {
             read_seal(&f);
@@ -1004,18 +688,16 @@ static void walk(void) {
             wrong(&f, "corrupt", "a body that no digest is held against");
         }
     }
-    if (next_seq < 2) {
+    if (next_seq < 2)
         stop(UNUSABLE, "torn-tail", "the file ends before its first state");
-    }
 }
 
 static void read_file(const char *path) {
     FILE *f = fopen(path, "rb");
     uint8_t *data = NULL;
     uint64_t held = 0, got = 1;
-    if (f == NULL) {
+    if (f == NULL)
         stop(IO, "io", "%s cannot be opened", path);
-    }
     for (; got > 0; file_bytes += got) {
         if (file_bytes == held) {
             uint8_t *more = room(held = 2 * held + 65536);
@@ -1025,9 +707,8 @@ static void read_file(const char *path) {
         }
         got = fread(data + file_bytes, 1, (size_t)(held - file_bytes), f);
     }
-    if (ferror(f)) {
+    if (ferror(f))
         stop(IO, "io", "%s cannot be read", path);
-    }
     fclose(f);
     file = data;
 }
@@ -1035,17 +716,15 @@ static void read_file(const char *path) {
 static uint64_t number(const char *text) {
     char *end = NULL;
     unsigned long long value = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != 0) {
+    if (*text < '0' || *text > '9' || *end != 0)
         stop(USAGE, "usage", "expected the number of a step, got %s", text);
-    }
     return value;
 }
 
 int main(int argc, char **argv) {
     uint64_t last = UINT64_MAX;
-    if (argc < 3 || argc % 2 == 0) {
+    if (argc < 3 || argc % 2 == 0)
         stop(USAGE, "usage", "judge TRACE BATCHES [--from STEP] [--to STEP]");
-    }
     for (int i = 3; i < argc; i += 2) {
         if (strcmp(argv[i], "--from") == 0) {
             from = number(argv[i + 1]);
@@ -1058,40 +737,31 @@ int main(int argc, char **argv) {
     read_file(argv[1]);
     walk();
     end_run = last < steps ? last + 1 : steps;
-    if (from > last || from >= steps) {
+    if (from > last || from >= steps)
         stop(USAGE, "usage", "there are no such steps: the trace has %llu", (unsigned long long)steps);
-    }
     if (get32(file + 56) != NUMERICS) {
         stop(UNPROVEN, "numerics", "recorded under numerics version %u, the compiled step has %u",
              (unsigned)get32(file + 56), (unsigned)NUMERICS);
     }
-    if (get64(file + 40) != SEED) {
+    if (get64(file + 40) != SEED)
         stop(DIFFERS, "data", "the seed of the run is not that of the compiled step");
-    }
-    if (mode == BARE) {
+    if (mode == BARE)
         stop(UNPROVEN, "unproven", "a trace of record mode 'bare' holds no state to begin with");
-    }
     batches = fopen(argv[2], "rb");
-    if (batches == NULL) {
+    if (batches == NULL)
         stop(UNPROVEN, "unproven", "the file is whole, but without its batches no step can be run: %s", argv[2]);
-    }
-    for (size_t i = 0; i < TENSORS; i++) {
+    for (size_t i = 0; i < TENSORS; i++)
         tensors[i] = room(plan_tensors[i].bytes);
-    }
-    for (size_t i = 0; i < MOST_INPUTS; i++) {
+    for (size_t i = 0; i < MOST_INPUTS; i++)
         inputs[i] = room(MOST_INPUT);
-    }
-    for (size_t i = 0; i < MOST_OUTPUTS; i++) {
+    for (size_t i = 0; i < MOST_OUTPUTS; i++)
         outputs[i] = room(MOST_OUTPUT);
-    }
     running = 1;
     walk();
-    if (!sealed) {
+    if (!sealed)
         stop(UNUSABLE, "unsealed", "what is recorded agrees, but the run was not finished");
-    }
-    if (checked < end_run) {
+    if (checked < end_run)
         stop(UNPROVEN, "unproven", "no state is recorded after step %llu", (unsigned long long)end_run - 1);
-    }
     stop(OK, "ok", "steps %llu to %llu are proven: data, losses, gradients and states", (unsigned long long)first_run,
          (unsigned long long)end_run - 1);
     return 0;

@@ -26,7 +26,7 @@ from ..v2.format.digest import batch_arrays as digested_arrays
 from ..v2.read.reader import TraceReader, open_reader
 from .plan import PlannedStep, plan_text, rate_name
 
-PROGRAM = Path(__file__).with_name("judge.c")
+SOURCES = ("judge.c", "hashes.h")
 
 
 class JudgeError(DgrrError, ValueError):
@@ -73,7 +73,7 @@ def write_judge(
 ) -> Judge:
     """Write a program in C that recomputes the steps of a trace, and the compiled steps and batches that it needs.
 
-    ``folder`` gets ``judge.c``, ``plan.h``, ``batches.bin`` and for each target a folder with ``step_0.o``,
+    ``folder`` gets ``judge.c``, ``hashes.h``, ``plan.h``, ``batches.bin`` and for each target a folder with ``step_0.o``,
     ``step_0.h``, and so on, one for each shape of batches. A trace whose gradients and states are right is answered
     "ok" by it, as by `replay`.
 
@@ -103,7 +103,8 @@ def write_judge(
         planned = list(made.values())
         alike = [next(iter(each.values())) for each in planned]  # of every target
         (folder / "plan.h").write_text(plan_text(trace, alike, rates, NUMERICS))
-        (folder / "judge.c").write_text(PROGRAM.read_text())
+        for name in SOURCES:
+            (folder / name).write_text(Path(__file__).with_name(name).read_text())
         return Judge(folder, len(trace), {t: [each[t].library for each in planned] for t in planned[0]})
 
 

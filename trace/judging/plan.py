@@ -20,7 +20,7 @@ NOWHERE = -1
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """A compiled step. ``names`` are those of its inputs in a trace, in their order there; ``order`` that of the call."""
+    """A compiled step. ``names`` are its inputs as a trace digests them; ``order`` are their places in a call."""
 
     library: Library
     names: Sequence[str]
@@ -37,7 +37,7 @@ def plan_text(trace: TraceReader, steps: Sequence[PlannedStep], rates: Sequence[
     roles = [tensor.role for tensor in tensors]
     groups = [of_group(CORRECTIONS, i) for i, group in enumerate(trace.schema.rules) if group.corrections]
     names = [tensor.name for tensor in tensors]
-    outputs = [max([len(step.grads) + 2 for step in steps])]
+    outputs = max(len(step.grads) + 2 for step in steps)
     numbers: dict[str, int | str] = {
         "NUMERICS": numerics,
         "SEED": f"UINT64_C({trace.header.seed})",
@@ -55,7 +55,7 @@ def plan_text(trace: TraceReader, steps: Sequence[PlannedStep], rates: Sequence[
         "STEPS": len(steps),
         "MOST_INPUTS": max(len(step.names) for step in steps),
         "MOST_INPUT": max(_bytes(step, "inputs") for step in steps),
-        "MOST_OUTPUTS": max(outputs),
+        "MOST_OUTPUTS": outputs,
         "MOST_OUTPUT": max(_bytes(step, "outputs") for step in steps),
         "MOST_STATE": max(step.library.facts["state"] for step in steps),
         "MOST_ARENA": max(step.library.facts["arena"] for step in steps),
@@ -80,7 +80,7 @@ def plan_text(trace: TraceReader, steps: Sequence[PlannedStep], rates: Sequence[
 
 
 def _bytes(step: PlannedStep, kind: str) -> int:
-    return max(array["bytes"] for array in step.library.facts[kind])
+    return max(int(array["bytes"]) for array in step.library.facts[kind])
 
 
 def _bits(value: float) -> str:
@@ -120,16 +120,18 @@ def _step(step: PlannedStep, tensors: Sequence[str], params: Any, rates: int) ->
         for called, a in zip(step.names, taken, strict=True)
     ]
     given = [f"in[{i}]" for i in step.order] + [f"out[{i}]" for i in range(len(facts["outputs"]))]
-    return "\n".join([
-        "",
-        _table("const int64_t", f"{name}_tensors", [str(held.get(tensor, NOWHERE)) for tensor in tensors]),
-        _table("const int64_t", f"{name}_rates", [str(held.get(rate_name(i), NOWHERE)) for i in range(rates)]),
-        _table("const struct array", f"{name}_inputs", inputs),
-        _table("const int", f"{name}_gradients", [str(step.grads.get(p, NOWHERE)) for p in tensors[:params]]),
-        f"static int {name}_call(void *state, const void *const *in, void *const *out, void *arena) {{",
-        f"    return {name}_run(state, {', '.join(given)}, arena, {name.upper()}_ARENA);",
-        "}",
-    ])
+    return "\n".join(
+        [
+            "",
+            _table("const int64_t", f"{name}_tensors", [str(held.get(tensor, NOWHERE)) for tensor in tensors]),
+            _table("const int64_t", f"{name}_rates", [str(held.get(rate_name(i), NOWHERE)) for i in range(rates)]),
+            _table("const struct array", f"{name}_inputs", inputs),
+            _table("const int", f"{name}_gradients", [str(step.grads.get(p, NOWHERE)) for p in tensors[:params]]),
+            f"static int {name}_call(void *state, const void *const *in, void *const *out, void *arena) {{",
+            f"    return {name}_run(state, {', '.join(given)}, arena, {name.upper()}_ARENA);",
+            "}",
+        ]
+    )
 
 
 def rate_name(number: int) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.errors import DgrrError
+from ...base.runs.completed_step import of_group
 from ...base.system import FilePath
 from ...runtime import CapturedStep
 from ...runtime.ir.values import gradient_name
@@ -73,9 +74,8 @@ def write_judge(
 ) -> Judge:
     """Write a program in C that recomputes the steps of a trace, and the compiled steps and batches that it needs.
 
-    ``folder`` gets ``judge.c``, ``hashes.h``, ``plan.h``, ``batches.bin`` and for each target a folder with ``step_0.o``,
-    ``step_0.h``, and so on, one for each shape of batches. A trace whose gradients and states are right is answered
-    "ok" by it, as by `replay`.
+    ``folder`` gets ``judge.c``, ``hashes.h``, ``plan.h``, ``batches.bin`` and for each target a folder with
+    ``step_0.o``, ``step_0.h``, and so on, one for each shape of batches. It answers as `replay` with the model does.
 
     Args:
         path: a trace with at least one step.
@@ -84,7 +84,7 @@ def write_judge(
         target: as for `export_library`.
 
     Raises:
-        JudgeError: the run has no steps, was recorded under another numerics version, or needs what a judge does not do.
+        JudgeError: no steps, another numerics version, or a run that does what no judge does.
         TraceFileError: the trace cannot be read.
         LibraryError, DomainError: as `export_library`.
     """
@@ -131,14 +131,16 @@ def _captured(
             f"judge: {trace.path}: step {view.step}: a hyperparameter changes that is no rate; one compiled step does "
             "all steps, so only rates may change"
         ) from None
-    told = [group for group in groups.groups if isinstance(getattr(group.rule, "lr", None), ToldRate)]
-    places = [trace.hyperparameters.index("lr" if not group.number else f"lr#{group.number}") for group in told]
+    told = {
+        group.number: rate for group in groups.groups if isinstance(rate := getattr(group.rule, "lr", None), ToldRate)
+    }
+    places = [trace.hyperparameters.index(of_group("lr", number)) for number in told]
     state = ReplayState(trace, trace.keyframe(0), rules)
     params, buffers = state.of_role(TensorRole.PARAM), state.of_role(TensorRole.BUFFER)
     recipe = recorded_recipe(trace, first, groups, "record")
     step = CapturedStep(loss_fn, params, recipe, model_state=buffers, seed=trace.header.seed)
     step.load_state_dict({"params": params, "state": state.of_role(TensorRole.STATE), "model_state": buffers})
-    return step, [group.rule.lr.vector for group in told], places
+    return step, [rate.vector for rate in told.values()], places
 
 
 def _batches(
@@ -187,8 +189,8 @@ def _require_dtypes(library: Library, arrays: Sequence[Array], trace: TraceReade
     for told, array in zip(library.facts["inputs"], arrays, strict=True):
         if told["dtype"] != str(array.dtype):
             raise JudgeError(
-                f"judge: {trace.path}: a batch holds {array.dtype}, which a step takes as {told['dtype']}; a judge takes "
-                "batches of float32, float64, int64 and bool as they were recorded"
+                f"judge: {trace.path}: a batch holds {array.dtype}, which a step takes as {told['dtype']}; "
+                "a judge takes batches of float32, float64, int64 and bool as they were recorded"
             )
 
 

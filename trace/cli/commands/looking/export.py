@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .....base.errors import DgrrError
 from ....exit_codes import Exit
-from ....v2.errors import TraceFileError
+from ....file_version import TraceFileError
 from ...answer import Answer, Fact, done, failed, untold
 from ...arguments import FUNCTION, Parser, UsageError, path
 from ...formats import require_answer
@@ -29,7 +29,7 @@ KINDS = {
 }
 """The same of what else can be written, by the option that asks for it."""
 
-OPTIONS = ("PATH", "--format", "--form", "--step", "--model", "--rule", "--mode", "--library", "--judge", "--target", "--name")
+OPTIONS = ("PATH", "--format", "--form", "--step", "--model", "--rule", "--mode", *KINDS, "--target", "--name")
 
 HELP = """
 Write a trace as a table, weights or a judge in C, or write a model as a C library.

@@ -737,6 +737,8 @@ int main(int argc, char **argv) {
     read_file(argv[1]);
     walk();
     end_run = last < steps ? last + 1 : steps;
+    if (steps == 0)
+        stop(UNPROVEN, "unproven", "the trace has no steps");
     if (from > last || from >= steps)
         stop(USAGE, "usage", "there are no such steps: the trace has %llu", (unsigned long long)steps);
     if (get32(file + 56) != NUMERICS) {

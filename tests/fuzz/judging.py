@@ -1,7 +1,8 @@
 """Hostile traces against the judge in C: ``python tests/fuzz/judging.py [--seconds S] [--first SEED] [--files N]``.
 
 The files are those of ``traces.py``. The program is compiled with checks of memory and of undefined behaviour; it must
-end within ten seconds with a documented exit code, and may say "ok" only of a file that `replay` with the model proves, but for the contents of frames that prove nothing.
+end within ten seconds with a documented exit code, and may say "ok" only of a file that `replay` with the model
+proves, but for the contents of frames that prove nothing.
 What is found is printed with its seed, which makes it again; exit code 1 if there was anything.
 """
 

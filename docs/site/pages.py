@@ -31,6 +31,7 @@ NAVIGATION = {
         "comparing_runs",
         "exporting",
         "deploying",
+        "judge",
         "onnx",
     ],
     "In depth": [

@@ -213,10 +213,16 @@ def with_own_outputs(program: Program) -> Program:
             continue
         made = ArrayLayout.dense(place.layout.shape, place.layout.dtype)
         places[free], places[free + 1] = StoragePlace(free, made), place
-        (last if program.is_static(place.root) else first).append(_copied(free, free + 1, place.layout))
+        (last if _is_made(program, place.root) else first).append(_copied(free, free + 1, place.layout))
         outputs[name], free = free, free + 2
     graph = replace(program.graph, outputs=outputs)
     return replace(program, graph=graph, places=places, ops=(*first, *program.ops, *last))
+
+
+def _is_made(program: Program, root: int) -> bool:
+    """Whether ops make what lies under a root, alone or in a block with others."""
+    members = program.groups.get(root, (root,))
+    return all(program.is_static(member) for member in members)
 
 
 def _copied(out: int, value: int, layout: ArrayLayout) -> LoweredOp:

@@ -17,6 +17,14 @@ def test_hostile_traces() -> None:
     assert "250 files, 0 findings" in run.stdout
 
 
+def test_hostile_traces_for_the_judge() -> None:
+    """The program in C, compiled with checks of memory; ``tests/fuzz/judging.py`` runs longer."""
+    command = [sys.executable, str(Path(__file__).with_name("judging.py")), "--seconds", "120", "--files", "500"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=400)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert " files, 0 findings" in run.stdout
+
+
 def test_a_file_taken_apart_and_put_together_is_the_same() -> None:
     """Else mutations would be found for what `surgery` does wrong."""
     program = """if True:

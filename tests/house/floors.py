@@ -231,7 +231,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["v1", "v2"],
         ["diagnosed", "replaying", "told"],
         ["comparing", "exporting", "watching"],
-        ["auditing", "frameworks", "golden", "report", "showing", "trace"],
+        ["auditing", "frameworks", "golden", "judging", "report", "showing", "trace"],
         ["cli"],
     ],
     "trace/cli": [

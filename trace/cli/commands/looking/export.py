@@ -1,12 +1,13 @@
-"""``dgrr export``: a table of the steps, the weights before one of them, or a library, for other programs."""
+"""``dgrr export``: a table of the steps, the weights before one of them, a library or a judge, for other programs."""
 
 import argparse
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .....base.errors import DgrrError
 from ....exit_codes import Exit
+from ....file_version import TraceFileError
 from ...answer import Answer, Fact, done, failed, untold
 from ...arguments import FUNCTION, Parser, UsageError, path
 from ...formats import require_answer
@@ -19,8 +20,19 @@ if TYPE_CHECKING:
 TARGET = "x86-64-v3"
 """For which machine a library is made where none is named."""
 
+TABLE = ({"PATH", "--format", "--form", "--step", "--model", "--rule", "--mode"}, ("PATH", "--format"))
+"""The options that go with a trace as a table or weights, and those that are required."""
+
+KINDS = {
+    "--library": ({"--library", "--target", "--name"}, ()),
+    "--judge": ({"--judge", "--target", "--model", "--rule"}, ("--model",)),
+}
+"""The same of what else can be written, by the option that asks for it."""
+
+OPTIONS = ("PATH", "--format", "--form", "--step", "--model", "--rule", "--mode", *KINDS, "--target", "--name")
+
 HELP = """
-Write what is recorded, or a model as a library of C, for other programs.
+Write a trace as a table, weights or a judge in C, or write a model as a C library.
 
 Modules are those of the current folder and the installed ones.
 
@@ -29,7 +41,8 @@ examples:
   dgrr export run.dgrr --format parquet --form long -o run.parquet   norms of every gradient
   dgrr export run.dgrr --format tensorboard -o runs/first   tensorboard --logdir runs
   dgrr export run.dgrr --format safetensors --step 100 -o before100.safetensors
-  dgrr export --library train:predict --target aarch64,wasm32 -o library   what predict() of train.py returns
+  dgrr export --library train:predict --target aarch64,wasm32 -o library   the function that predict() returns
+  dgrr export --judge run.dgrr --model train:run -o judge   a C program that recomputes run.dgrr
 """
 
 
@@ -39,44 +52,46 @@ def add_arguments(parser: Parser) -> None:
     formats = ("csv", "json", "parquet", "tensorboard", "safetensors")
     format = "a table of the steps, or, as safetensors, the weights before one of them"
     parser.add_argument("--format", choices=formats, help=format)
-    parser.new_file("write this new file; for tensorboard and a library, this new folder", required=True)
+    parser.new_file("write this new file; tensorboard, --library and --judge write a new folder", required=True)
     form = "wide: a row for each step; long: a row for each number of each tensor; default: wide"
     parser.add_argument("--form", choices=("wide", "long"), help=form)
     parser.step("with safetensors: the weights before step K, from 0; default: those after the last step")
-    parser.model("with safetensors: what returns (loss_fn, batches), where gradients are not recorded")
+    parser.model("function that returns (loss_fn, batches); --judge needs it, safetensors if no gradients are recorded")
     parser.rules()
     parser.mode()
-    library = "instead of a trace: what returns a captured function or step when it is called"
+    library = "write the captured function or step that this function returns as a C library"
     parser.add_argument("--library", metavar=FUNCTION, help=library)
-    parser.add_argument("--target", metavar="NAME,…", help=f"with --library: machines; default: {TARGET}")
-    parser.add_argument(
-        "--name", help="with --library: how its functions begin in C; default: the name of the function"
-    )
+    judge = "write a C program that recomputes this trace and compares every step"
+    parser.add_argument("--judge", type=path, metavar="TRACE", help=judge)
+    parser.add_argument("--target", metavar="NAME,…", help=f"machines for --library and --judge; default: {TARGET}")
+    parser.add_argument("--name", help="prefix of the C functions of --library; default: the name of the function")
 
 
 def _paths(args: argparse.Namespace) -> list[str]:
     """The trace, unless a library is made: what is missing or too much is said here."""
-    given = {"PATH": args.path, "--format": args.format}
-    if args.library is None:
-        if missing := [name for name, value in given.items() if value is None]:
-            args.parser.error(f"the following arguments are required: {', '.join(missing)}")
-        for option in ("target", "name"):
-            if getattr(args, option) is not None:
-                args.parser.error(f"argument --{option}: it goes with --library")
-        return [args.path]
-    others = {
-        **given,
-        **{f"--{name}": getattr(args, name) or None for name in ("form", "step", "model", "rule", "mode")},
-    }
-    if wrong := [name for name, value in others.items() if value is not None]:
-        args.parser.error(f"argument --library: it makes a library of a function, of which {wrong[0]} says nothing")
-    return []
+    given = {name: _or_none(getattr(args, name.strip("-").lower())) for name in OPTIONS}
+    kind = next((name for name in KINDS if given[name] is not None), "")
+    takes, needs = KINDS.get(kind, TABLE)
+    if missing := [name for name in needs if given[name] is None]:
+        args.parser.error(f"the following arguments are required: {', '.join(missing)}")
+    if wrong := [name for name, value in given.items() if value is not None and name not in takes]:
+        if kind:
+            args.parser.error(f"argument {kind}: {wrong[0]} cannot be used with it")
+        args.parser.error(f"argument {wrong[0]}: it needs {' or '.join(k for k in KINDS if wrong[0] in KINDS[k][0])}")
+    return [path for path in (args.path, args.judge) if path is not None]
+
+
+def _or_none(value: Any) -> Any:
+    """None for an option that was not given."""
+    return None if value == [] else value
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Write a library; or a table or weights, and say what is missing of a trace that is not whole."""
     if args.library is not None:
         return _library(args)
+    if args.judge is not None:
+        return _judge(args)
     require_answer(args, args.path)
     from ....v2.read.reader import open_reader
 
@@ -111,6 +126,29 @@ def _library(args: argparse.Namespace) -> Answer:
         raise UsageError(str(error)) from error
     lines = [f"{library.object}: {library.nbytes:,} bytes for {target}" for target, library in made.items()]
     facts = Fact("format", "library"), Fact("written", args.out, "\n".join(lines))
+    return done(*facts, *untold(form=None, step=None))
+
+
+def _judge(args: argparse.Namespace) -> Answer:
+    from ....judging import write_judge
+
+    if os.path.lexists(args.out):
+        raise UsageError(f"argument --out: {args.out} is there already")
+    loss_fn, batches = load_run(args.model)
+    rules = load_rules(args.rule)
+    try:
+        with current_folder():  # where the model may import more
+            made = write_judge(
+                args.judge, args.out, loss_fn, batches, target=(args.target or TARGET).split(","), rules=rules
+            )
+    except TraceFileError:
+        raise
+    except DgrrError as error:
+        raise UsageError(str(error)) from error
+    compiled = len(next(iter(made.libraries.values())))
+    text = f"{args.out}: a judge of {made.steps} steps of {args.judge}, {compiled} compiled for each machine\n"
+    lines = [f"cc -std=c99 -O2 -I{target} judge.c {target}/*.o -o judge" for target in made.libraries]
+    facts = Fact("format", "judge"), Fact("written", args.out, text + "\n".join(lines))
     return done(*facts, *untold(form=None, step=None))
 
 

@@ -32,10 +32,10 @@ _SAID = {
 
 
 def add_arguments(parser: Parser) -> None:
-    action = "make the run the golden one, or hold it against the golden one"
+    action = "record the run as the golden one, or compare it with the golden one"
     parser.add_argument("action", choices=("record", "check"), help=action)
-    parser.trace("the golden file; its text lies beside it")
-    train = "what trains when it is called with what it is to give to its trainer as trace="
+    parser.trace("the golden file; a text file of the same name stands beside it")
+    train = "function that trains once; it passes its argument to the trainer as trace="
     parser.add_argument("--train", metavar=FUNCTION, required=True, help=train)
     parser.policy()
 

@@ -107,7 +107,9 @@ class _Coverage:
 
     def _is_view(self, node: IRNode) -> bool:
         specs = [None if id is None else self.graph.values[id].spec for id in node.inputs]
-        return all(isinstance(slot.step, ViewStep) for slot in order(OPS[node.op].lowered(specs, node.attrs)[1]))
+        return node.op in OPS and all(
+            isinstance(slot.step, ViewStep) for slot in order(OPS[node.op].lowered(specs, node.attrs)[1])
+        )
 
     def _has_unit_factor(self, node: IRNode, carrier: int) -> bool:
         specs = [None if id is None else self.graph.values[id].spec for id in node.inputs]

@@ -72,7 +72,8 @@ class Patient:
             for root, memory in self.bound.memory.items()
             if not changed.program.is_static(root) and root not in changed.program.groups
         }
-        self.plans.__dict__[self.kind] = Executable(bind(changed, outside), self.plans.recording)
+        made = Executable(bind(changed, outside), self.plans.recording)
+        self.plans.__dict__[self.kind] = self.plans.ready[self.kind] = made
 
     def reprogram(self, program: Program) -> None:
         """Plan and bind another program in place of the step's."""

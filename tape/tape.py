@@ -392,9 +392,10 @@ class Tape(Inspection, Generic[D]):
     def sweep(self, cotangents: list[Any], start: int, create_graph: bool, live: Live = None) -> DenseGrads[Any]:
         """The reverse sweep down from node ``start``, from cotangents that fit."""
         generation, nodes = self.generation, self._nodes
-        lift: Callable[[int], Any] = (
-            (lambda id: Var(self, id, generation)) if create_graph else lambda id: nodes[id].value
-        )
+
+        def lift(id: int) -> Any:
+            return Var(self, id, generation) if create_graph else nodes[id].value
+
         accept: Callable[[Any], Any] = self._as_var if create_graph else _as_tensor
         hooked = partial(self._hooks.run, accept=accept) if self._hooks else None
         cotangents = [g if g is None else accept(g) for g in cotangents]

@@ -125,9 +125,11 @@ class Plans(InputBuffers):
 
     def executable(self, kind: Kind | Choose) -> "Executable":
         """One of the plans, or that of some values, compiled at its first use."""
-        if kind not in self.ready:
-            self.ready[kind] = getattr(self, kind) if isinstance(kind, str) else self._choice(kind)[1]
-        return self.ready[kind]
+        found = self.ready.get(kind)
+        if found is None:
+            found = self._choice(kind)[1] if callable(kind) else getattr(self, kind)
+            self.ready[kind] = found
+        return found
 
     @cached_property
     def step(self) -> "Executable":

@@ -26,7 +26,7 @@ def exact_key(value: Any) -> Any:
         return kind, value
     if isinstance(value, tuple):
         parts: Any = value
-        kinds = tuple(map(type, parts))
+        kinds: tuple[type[Any], ...] = tuple(map(type, parts))
         return (kinds, parts) if EXACT.issuperset(kinds) else tuple([exact_key(v) for v in parts])
     if isinstance(value, slice):  # not hashable before Python 3.12
         return slice, exact_key(value.__reduce__()[1])

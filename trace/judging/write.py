@@ -122,9 +122,10 @@ def _captured(
     trace: TraceReader, loss_fn: LossFn, rules: Collection[Any]
 ) -> tuple[CapturedStep, list[Array], list[int]]:
     """The step of a trace, the rates that it is told, and the places of these among the hyperparameters."""
-    known, first = RulesOfSteps(trace, by_name(rules)), trace[0]
+    known, view = RulesOfSteps(trace, by_name(rules)), (first := trace[0])
     try:
-        for view in trace:
+        groups = known.of(first)
+        for view in trace:  # noqa: B007 - a step that cannot be prepared is named
             groups = known.of(view)
     except CannotPrepareError:
         raise JudgeError(

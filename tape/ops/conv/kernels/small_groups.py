@@ -114,7 +114,8 @@ def _compute_outputs(table, ints, scratch, output, outputs):
     clear_vectors(table, totals, depth)  # of no sample the sums are +0
     for sample in range(word(ints, w.SAMPLES)):
         line = entry(table, OPERAND) + (sample * all_outputs + output) * results * size
-        for first in range(0, results, most):
+        first = 0
+        while first < results:  # a range by what is no constant would raise where that is 0
             count = min(results - first, most)
             _fill_panel(table, line + first * size, results * size, panel, outputs, count)
             for c in range(word(ints, w.CHANNELS)):
@@ -122,6 +123,7 @@ def _compute_outputs(table, ints, scratch, output, outputs):
                 at = c * of_channel
                 _add_strip(table, ints, scratch, panel, chains + at, totals + at, done, count)
             done += count
+            first += most
     for i in range(outputs):
         group, own = (output + i) // word(ints, w.OUTPUTS), (output + i) % word(ints, w.OUTPUTS)
         for t in range(depth):

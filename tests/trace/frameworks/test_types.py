@@ -169,3 +169,19 @@ def test_a_run_of_float32_alone_is_for_every_reader(tmp_path: Path) -> None:
     with open_trace(tmp_path / "run.dgrr") as trace:
         assert trace.header.reader == 2
         assert np.dtype(np.float32) in {array.dtype for array in trace.keyframe(0).values()}
+
+
+def test_powers_of_two_differ_by_their_exponents_and_older_readers_refuse_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, scales in (("a", [1.0, 0.5]), ("b", [1.0, 4.0])):
+        model = Holder(torch.tensor(scales).to(torch.float8_e8m0fnu))
+        optimizer = sgd(model.parameters())
+        with record_torch(model, optimizer, tmp_path / name) as run:
+            torch.nn.init.ones_(model.inner.weight)
+            run.loss(model(torch.ones(2)).sum()).backward()
+            optimizer.step()
+    differing = [tensor for tensor in compare(tmp_path / "a", tmp_path / "b").tensors if tensor.name == "held"]
+    assert [(tensor.differing, tensor.worst[0].ulp) for tensor in differing] == [(1, 3)]
+    monkeypatch.setattr("dgrr.trace.v2.format.header.READER", 4)
+    assert "unsupported: it needs a reader of version 5" in str(validate(tmp_path / "a"))

@@ -35,10 +35,21 @@ def ulp_distances(a: Array, b: Array) -> npt.NDArray[np.uint64]:
     array([1, 0], dtype=uint64)
     """
     unused = Word(64 - 8 * a.dtype.itemsize)  # shifted up, the words of a shorter type keep their order too
-    x, y = (ordered(_bits(v).astype(Word) << unused) for v in (a, b))
+    x, y = (_bits(v).astype(Word) << unused for v in (a, b))
+    if has_sign(a.dtype):
+        x, y = ordered(x), ordered(y)
     distances = ((np.maximum(x, y) - np.minimum(x, y)) >> unused).reshape(a.shape)
     nans = np.isnan(a), np.isnan(b)
     return np.where(nans[0] | nans[1], np.where(nans[0] & nans[1], Word(0), Word(FARTHEST)), distances)
+
+
+def has_sign(dtype: "np.dtype[Any]") -> bool:
+    """Whether a type of floats has negative values: all but the powers of two that scale blocks.
+
+    >>> has_sign(np.dtype(np.float16))
+    True
+    """
+    return dtype.name != "float8_e8m0fnu"
 
 
 def ulp_distance(a: float | np.floating[Any], b: float | np.floating[Any]) -> int:

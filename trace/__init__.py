@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .comparing.with_model import diff_with_model
     from .exporting.files import export
     from .file_version import TraceFileError
+    from .frameworks.bisect_torch import bisect_torch
     from .frameworks.jax_steps import record_jax
     from .frameworks.pytorch import lightning_callback, record_torch, transformers_callback
     from .frameworks.recompute import recompute
@@ -99,6 +100,7 @@ _HOMES = {
     "assert_same": ".comparing.compare",
     "at": ".replaying.travel",
     "audit": ".auditing.audit",
+    "bisect_torch": ".frameworks.bisect_torch",
     "bisect_with_model": ".comparing.bisect_model",
     "check_certificate": ".auditing.check",
     "compare": ".comparing.compare",
@@ -168,6 +170,7 @@ __all__ = [
     "assert_same",
     "at",
     "audit",
+    "bisect_torch",
     "bisect_with_model",
     "check_certificate",
     "compare",

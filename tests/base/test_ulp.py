@@ -94,3 +94,10 @@ def test_zeros_coincide_and_the_farthest_fit() -> None:
         0,
         2 * 0x7FF << 52,
     ]
+
+
+def test_powers_of_two_without_a_sign_are_apart_by_their_exponents() -> None:
+    small = pytest.importorskip("ml_dtypes").float8_e8m0fnu
+    a, b = (np.array(bytes_, np.uint8).view(small) for bytes_ in ([0, 127, 254, 255], [255, 128, 0, 255]))
+    assert ulp_distances(a, b).tolist() == [FARTHEST, 1, 254, 0]
+    assert same_bits(a, b).tolist() == [False, False, False, True]

@@ -51,6 +51,7 @@ TEXTS = (
     "f32",
     "bf16",
     "f8e5m2fnuz",
+    "f8e8m0fnu",
     "c128",
     "bool",
     "\\" * 99,

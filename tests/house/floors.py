@@ -255,10 +255,10 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "trace/frameworks": [
         ["laws", "run", "shared"],
-        ["jax_steps", "pytorch", "recompute"],
+        ["bisect_torch", "jax_steps", "pytorch", "recompute"],
     ],
     "trace/frameworks/pytorch": [
-        ["arrays", "known_op", "module_call", "torch_modules", "torch_settings"],
+        ["arrays", "early_updates", "known_op", "module_call", "torch_modules", "torch_settings"],
         ["blank_memory", "ranks", "tensor_digests", "torch_optimizer"],
         ["layer_tape"],
         ["op_calls"],

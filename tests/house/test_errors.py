@@ -48,11 +48,15 @@ def last(bases: tuple[str, ...]) -> Iterator[str]:
     return (base.split(".")[-1] for base in bases)
 
 
+NO_ERROR = ["trace/frameworks/bisect_torch.py: _Left"]
+"""What ends a loop of a user's, who may catch every Exception."""
+
+
 def test_no_error_stands_beside_the_root() -> None:
     family = under("DgrrError")
     errors = [place for place, bases in classes().items() if any(map(is_error, bases))]
     assert len(errors) > 20
-    assert [place for place in errors if place.split(": ")[1] not in family] == []
+    assert [place for place in errors if place.split(": ")[1] not in family] == NO_ERROR
 
 
 def test_every_name_that_wings_give_away_is_under_the_root() -> None:

@@ -476,3 +476,47 @@ def test_what_the_model_becomes_after_its_last_step_is_no_part_of_the_run(path: 
                 model[0].bias += more
         files.append(path.read_bytes())
     assert files[0] == files[1]
+
+
+def freeing(param: Any) -> None:
+    """Updates a param and frees its gradient as soon as that is there."""
+    with torch.no_grad():
+        param.sub_(param.grad, alpha=0.1)
+    param.grad = None
+
+
+@pytest.mark.parametrize("level", ["layer", "op"])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_gradients_that_are_freed_in_the_backward_pass_are_refused(tmp_path: Path, level: Any, is_late: bool) -> None:
+    """Their updates would be in the params, and no gradient in the trace; hooks may come behind the recorder's."""
+    model = network()
+    optimizer = sgd(model.parameters())
+    if not is_late:
+        model[0].weight.register_post_accumulate_grad_hook(freeing)
+    with record_torch(model, optimizer, tmp_path / "run", level=level) as run:
+        if is_late:
+            model[0].weight.register_post_accumulate_grad_hook(freeing)
+        loss = run.loss(cross_entropy(model, next(batches(1))))
+        with pytest.raises(DomainError, match="a hook has freed the gradient of '0.weight' in the backward pass. For "):
+            loss.backward()
+    cross_entropy(model, next(batches(1))).backward()  # the recorder's hooks are gone with it
+
+
+def test_an_optimizer_that_steps_in_the_backward_pass_is_refused(tmp_path: Path) -> None:
+    model = network()
+    optimizer = sgd([model[0].weight])
+    model[0].weight.register_post_accumulate_grad_hook(lambda param: optimizer.step())
+    with record_torch(model, optimizer, tmp_path / "run") as run:
+        loss = run.loss(cross_entropy(model, next(batches(1))))
+        with pytest.raises(DomainError, match=r"stay until optimizer.step\(\) after backward\(\); it is called in the"):
+            loss.backward()
+
+
+def test_a_hook_that_only_looks_at_gradients_is_none_of_these(tmp_path: Path) -> None:
+    norms = list[Any]()
+    model = network()
+    for param in model.parameters():
+        param.register_post_accumulate_grad_hook(lambda param: norms.append(param.grad.norm()))
+    train(tmp_path / "looked", sgd, steps=2, model=model)
+    train(tmp_path / "plain", sgd, steps=2)
+    assert len(norms) == 8 and compare(tmp_path / "looked", tmp_path / "plain").same

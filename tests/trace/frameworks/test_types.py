@@ -14,7 +14,7 @@ from ..v2.format.minimal import Minimal
 from .pytorch_runs import batches, cross_entropy, network, sgd, torch, train
 
 CODES = {"float16": 12, "bfloat16": 13, "float8_e4m3fn": 14, "float8_e5m2": 15, "float8_e4m3fnuz": 16}
-CODES |= {"float8_e5m2fnuz": 17, "complex64": 18, "complex128": 19}
+CODES |= {"float8_e5m2fnuz": 17, "complex64": 18, "complex128": 19, "float8_e8m0fnu": 20}
 """Those of docs/trace_format.md."""
 
 
@@ -54,7 +54,7 @@ def test_a_tensor_of_each_type_is_its_bytes(tmp_path: Path, word: str) -> None:
     assert validate(tmp_path / "run.dgrr")
     assert Minimal((tmp_path / "run.dgrr").read_bytes()).keyframes[0]["held"] == bytes_of(held)
     with open_trace(tmp_path / "run.dgrr") as trace:
-        assert trace.header.reader == 3
+        assert trace.header.reader == (3 if CODES[word] < 20 else 5)
         kept = trace.buffers(0)["held"]
         assert (kept.dtype.name, kept.shape, kept.tobytes()) == (word, (3, 1), bytes_of(held))
         assert trace[0].buffer_digests["held"] == digest(word, held)
@@ -67,6 +67,7 @@ def test_every_nan_is_one_and_the_same(tmp_path: Path) -> None:
         "bfloat16": "c07f",
         "float8_e4m3fn": "7f",
         "float8_e5m2": "7e",
+        "float8_e8m0fnu": "ff",
         "complex64": "0000c07f" * 2,
     }
     for word, canonical in words.items():
@@ -112,7 +113,7 @@ def test_what_is_computed_under_autocast_has_its_type(tmp_path: Path) -> None:
         loss.backward()
         optimizer.step()
     with open_trace(tmp_path / "run") as trace:
-        assert trace.header.reader == 3
+        assert trace.header.reader == 5
         ops = trace.ops(0)
         assert ops is not None
         assert {(n.op, n.dtype) for n in ops.nodes if n.op == "torch.Linear"} == {("torch.Linear", "bfloat16")}
@@ -168,3 +169,19 @@ def test_a_run_of_float32_alone_is_for_every_reader(tmp_path: Path) -> None:
     with open_trace(tmp_path / "run.dgrr") as trace:
         assert trace.header.reader == 2
         assert np.dtype(np.float32) in {array.dtype for array in trace.keyframe(0).values()}
+
+
+def test_powers_of_two_differ_by_their_exponents_and_older_readers_refuse_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, scales in (("a", [1.0, 0.5]), ("b", [1.0, 4.0])):
+        model = Holder(torch.tensor(scales).to(torch.float8_e8m0fnu))
+        optimizer = sgd(model.parameters())
+        with record_torch(model, optimizer, tmp_path / name) as run:
+            torch.nn.init.ones_(model.inner.weight)
+            run.loss(model(torch.ones(2)).sum()).backward()
+            optimizer.step()
+    differing = [tensor for tensor in compare(tmp_path / "a", tmp_path / "b").tensors if tensor.name == "held"]
+    assert [(tensor.differing, tensor.worst[0].ulp) for tensor in differing] == [(1, 3)]
+    monkeypatch.setattr("dgrr.trace.v2.format.header.READER", 4)
+    assert "unsupported: it needs a reader of version 5" in str(validate(tmp_path / "a"))

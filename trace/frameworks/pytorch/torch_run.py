@@ -15,6 +15,7 @@ from ...v2.write.recorder import TraceRecorder
 from ..run import RecordedRun
 from ..shared import leaves, named_arrays, scalar_loss
 from .arrays import array
+from .early_updates import EarlyUpdates, early
 from .layer_tape import LayerTape
 from .module_call import loss_scale
 from .op_calls import WHOLE_STEP, OpCalls
@@ -76,6 +77,7 @@ class TorchRun(RecordedRun):
         self._scale: float | None = None
         self._torch, self._modules, self._reader = torch, modules, reader
         self._params = modules.trained
+        self._early = EarlyUpdates(self._params)
         self._layers = LayerTape(torch, modules, recorder.algorithm)
         together = WHOLE_STEP if is_golden else None
         ops = OpCalls(torch, self._layers, recorder.algorithm, recorder.calls, together) if level == "op" else None
@@ -114,6 +116,7 @@ class TorchRun(RecordedRun):
 
     def _hand_over(self, losses: list["_Handed"], loss: Any, batches: list[dict[str, Array]]) -> None:
         """Note a loss; those before it that are spent do not count if no gradients are left of them."""
+        self._early.watch()
         if all(param.grad is None for param in self._params.values()):
             losses[:] = [handed for handed in losses if not handed.spent]
         handed = _Handed(self._scalar(loss), batches)
@@ -124,6 +127,7 @@ class TorchRun(RecordedRun):
     def _detach(self) -> None:
         for hook in self._hooks:
             hook.remove()
+        self._early.stop()
         if self._ops is not None:
             self._ops.stop()
         self._layers.close()
@@ -151,6 +155,8 @@ class TorchRun(RecordedRun):
 
     def _before(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
         """Look for the loss before the update, and note that of a closure."""
+        if self._layers.is_backward():
+            raise early("it is called")
         self._stepped, self._scale = self._layers.user(), loss_scale()
         if self._ops is not None:
             self._ops.is_optimizing = True

@@ -8,9 +8,10 @@ from enum import IntEnum, IntFlag
 from typing import Final
 
 VERSION: Final = 2
-READER: Final = 4  # what this reader is
-KNOWS_ALL_DTYPES: Final = 3  # a reader that is older knows no floats of 8 and 16 bits, and no complex numbers
+READER: Final = 5  # what this reader is
+KNOWS_SHORT_FLOATS: Final = 3  # a reader that is older knows no floats of 8 and 16 bits, and no complex numbers
 KNOWS_PACKED_CALLS: Final = 4
+KNOWS_ALL_DTYPES: Final = 5  # a reader that is older knows no powers of two as scales of blocks
 HEADER_LENGTH: Final = 256
 ALIGNMENT: Final = 8
 SYNC: Final = b"\xdaGRF"
@@ -95,8 +96,10 @@ DTYPE_CODES: Final[dict[str, int]] = {
     "f8e5m2fnuz": 17,
     "c64": 18,
     "c128": 19,
+    "f8e8m0fnu": 20,
 }
 FIRST_OF_READER_3: Final = 12  # the lowest of the codes that readers of version 2 do not know
+FIRST_OF_READER_5: Final = 20
 COMPUTED: Final = ("f32", "f64")  # the types of params that this library trains
 FLOATS: Final = frozenset(name for name in DTYPE_CODES if name[0] in "fc" or name == "bf16")  # complex ones too
 

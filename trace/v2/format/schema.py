@@ -10,7 +10,17 @@ from typing import NamedTuple
 
 from ....base.errors import DomainError
 from ....base.runs.completed_step import FROZEN
-from .constants import DTYPE_CODES, FIRST_OF_READER_3, FLOATS, ITEM_BYTES, TensorRole
+from .constants import (
+    DTYPE_CODES,
+    FIRST_OF_READER_3,
+    FIRST_OF_READER_5,
+    FLOATS,
+    ITEM_BYTES,
+    KNOWS_ALL_DTYPES,
+    KNOWS_SHORT_FLOATS,
+    VERSION,
+    TensorRole,
+)
 from .limits import Limits, require_at_most
 
 CLIP_VALUE = "clip_value@1"
@@ -112,7 +122,15 @@ class Schema:
     @property
     def is_plain(self) -> bool:
         """Whether readers of version 2 know all its dtypes, and compiled code which elements are not finite."""
-        return all(DTYPE_CODES[spec.dtype] < FIRST_OF_READER_3 for spec in self.tensors)
+        return self.reader == VERSION
+
+    @cached_property
+    def reader(self) -> int:
+        """The lowest version of a reader that knows all its dtypes."""
+        highest = max((DTYPE_CODES[spec.dtype] for spec in self.tensors), default=0)
+        if highest >= FIRST_OF_READER_5:
+            return KNOWS_ALL_DTYPES
+        return KNOWS_SHORT_FLOATS if highest >= FIRST_OF_READER_3 else VERSION
 
     def encode(self) -> bytes:
         """The canonical JSON of the SCHEMA frame."""

@@ -9,7 +9,7 @@ from json import dumps
 from ....base.runs.keep import Keep
 from ....base.runs.run import Run
 from ....base.system import FilePath
-from ..format.constants import FOREIGN_NUMERICS, KNOWS_ALL_DTYPES, KNOWS_PACKED_CALLS, VERSION, RecordMode
+from ..format.constants import FOREIGN_NUMERICS, KNOWS_ALL_DTYPES, KNOWS_PACKED_CALLS, RecordMode
 from ..format.digest import Algorithm
 from ..format.header import UNKNOWN_DIGEST, Header
 from ..format.schema import CLIP_EVENT, Schema
@@ -73,14 +73,11 @@ def _header(keep: Keep, run: Run, schema: Schema, environment: bytes) -> Header:
 
 def _reader(keep: Keep, run: Run, schema: Schema) -> int:
     """The lowest version of a reader that understands the file."""
-    if run.calls and keep.ops is not None:
-        return KNOWS_PACKED_CALLS
-    return VERSION if schema.is_plain and not _may_compute_others(keep, run) else KNOWS_ALL_DTYPES
-
-
-def _may_compute_others(keep: Keep, run: Run) -> bool:
-    """Whether values of a step may be small floats or complex numbers, as those of another framework."""
-    return run.numerics == FOREIGN_NUMERICS and keep.ops is not None
+    if keep.ops is None:
+        return schema.reader
+    if run.numerics == FOREIGN_NUMERICS:  # what another framework computes on the way may be of any dtype
+        return KNOWS_ALL_DTYPES
+    return max(schema.reader, KNOWS_PACKED_CALLS) if run.calls else schema.reader
 
 
 def _state_every(keep: Keep, run: Run, schema: Schema) -> int:

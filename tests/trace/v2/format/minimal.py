@@ -13,9 +13,9 @@ import xxhash
 
 NAMES = (
     *("f32", "f64", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "bool"),
-    *("f16", "bf16", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "c64", "c128"),
+    *("f16", "bf16", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "c64", "c128", "f8e8m0fnu"),
 )
-SIZES = (4, 8, 8, 4, 2, 1, 8, 4, 2, 1, 1, 2, 2, 1, 1, 1, 1, 8, 16)
+SIZES = (4, 8, 8, 4, 2, 1, 8, 4, 2, 1, 1, 2, 2, 1, 1, 1, 1, 8, 16, 1)
 ITEM = {name: (code, size) for code, (name, size) in enumerate(zip(NAMES, SIZES, strict=True), 1)}
 
 
@@ -65,7 +65,7 @@ class Minimal:
         head = self.data[:256]
         assert head[:4] == b"DGRR"
         *fixed, self.reader, alignment = struct.unpack("<HHIHH", head[4:16])
-        assert fixed == [2, 0, 256] and alignment == 8 and self.reader in (2, 3, 4)
+        assert fixed == [2, 0, 256] and alignment == 8 and self.reader in (2, 3, 4, 5)
         assert u32(head, 252) == zlib.crc32(head[:252])
         self.salt, self.created_at, self.seed = head[16:32], u64(head, 32), u64(head, 40)
         self.mode, self.state_every, self.numerics = head[49], u32(head, 52), u32(head, 56)

@@ -125,7 +125,7 @@ def _captured(
     known, view = RulesOfSteps(trace, by_name(rules)), (first := trace[0])
     try:
         groups = known.of(first)
-        for view in trace:  # noqa: B007 - a step that cannot be prepared is named
+        for view in trace:
             groups = known.of(view)
     except CannotPrepareError:
         raise JudgeError(

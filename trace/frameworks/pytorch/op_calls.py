@@ -175,7 +175,7 @@ class OpCalls:
 
     def _read(self, value: Any, found: _Tensors) -> str | None:
         """Add the tensors in lists of lists, each once; the text of an option, the same in each run, None for them."""
-        kind: type[Any] = type(value)
+        kind = cast(type[Any], value.__class__)
         if kind in _PLAIN:
             return repr(value)
         if isinstance(value, self._torch.Tensor):

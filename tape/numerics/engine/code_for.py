@@ -43,6 +43,9 @@ VECTOR, BUNDLE = map(int, _SIZES) if _SIZES else (None, 256)
 """Bytes of a vector register, where the CPU is elsewhere; of the vectors of long loops on a CPU: four of the widest
 registers, whose operations run interleaved."""
 
+MASKED = VECTOR is not None and VECTOR > 16
+"""Whether the CPU elsewhere moves some lanes of a vector by an instruction: AVX does, vectors of 16 bytes do not."""
+
 
 class Level(NamedTuple):
     """A level: what LLVM calls it, which instructions it has beyond the level below, and how code for it is tuned."""

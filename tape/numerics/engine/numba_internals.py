@@ -36,7 +36,7 @@ from numba.core.typing.templates import (
 )
 
 from ....base.collector import collector_paused
-from .code_for import GPU, target
+from .code_for import GPU, MASKED, target
 
 __all__ = [
     "COMPILING",
@@ -191,9 +191,12 @@ _finalize, _set_env = CPUCodeLibrary.finalize, JITCPUCodegen.set_env
 def _finalize_what_is_entered(library: Any) -> None:
     """Optimise a library and make machine code of it if Python or C can enter it; else only link it.
 
-    What only compiled code calls is linked into every library that calls it, and optimised there with it.
+    What only compiled code calls is linked into every library that calls it, and optimised there with it. LLVM
+    rewrites a module when it makes machine code of it: for ``generic`` it takes loads of some lanes apart, a lane after
+    the other. A CPU elsewhere that has such loads is spared that; one that has none is faster with it, as what is taken
+    apart is optimised then.
     """
-    if any(function.name.startswith(ENTRANCES) for function in library._final_module.functions):
+    if not MASKED and any(function.name.startswith(ENTRANCES) for function in library._final_module.functions):
         _finalize(library)
         return
     for called in dict.fromkeys(library._linking_libraries):

@@ -14,6 +14,7 @@ from numba import types
 
 from ....base import kernel_cache
 from ....base.errors import DgrrError
+from ..engine import numba_internals
 from ..engine.disk_cache import stamp_of
 from ..engine.kernel import KERNELS
 from ..engine.numba_internals import callback, llvm_code
@@ -70,7 +71,8 @@ def _fma64() -> str:
 
 def _kept(name: str, source: Path, write: Any) -> str:
     """A text, from the folder of kernels if it is there."""
-    stamps = f"{name} {stamp_of(source)} {stamp_of(Path(texts.__file__))}"
+    writers = (source, Path(texts.__file__), Path(numba_internals.__file__))
+    stamps = " ".join([name, *map(stamp_of, writers)])
     path = kernel_cache.folder() / f"{name}-{sha256(stamps.encode()).hexdigest()[:32]}.ll"
     if path.is_file():
         return path.read_text()

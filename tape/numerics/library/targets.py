@@ -5,7 +5,7 @@ from typing import Literal
 
 from ....base.suggest import did_you_mean
 from ...errors import DomainError
-from ..engine.code_for import elsewhere
+from ..engine.code_for import LEVELS, elsewhere
 
 Fused = Literal["native", "software", "relaxed"]
 
@@ -47,11 +47,13 @@ WASM = "+simd128,+bulk-memory,+sign-ext,+nontrapping-fptoint,+mutable-globals"
 
 RELAXED = f"{WASM},+relaxed-simd"
 
+TUNING = {level.name: level.tuning for level in LEVELS}
+
 TARGETS = {
     t.name: t
     for t in (
-        Target("x86-64-v4", "x86_64-unknown-linux-gnu", "x86-64-v4", "", 64, 256, environment="x86"),
-        Target("x86-64-v3", "x86_64-unknown-linux-gnu", "x86-64-v3", "", 32, 256, environment="x86"),
+        Target("x86-64-v4", "x86_64-unknown-linux-gnu", "x86-64-v4", TUNING["x86-64-v4"], 64, 256, environment="x86"),
+        Target("x86-64-v3", "x86_64-unknown-linux-gnu", "x86-64-v3", TUNING["x86-64-v3"], 32, 256, environment="x86"),
         Target("x86-64", "x86_64-unknown-linux-gnu", "x86-64", "", 16, 64, "software", False, "x86"),
         Target("aarch64", "aarch64-unknown-linux-gnu", "generic", "", 16, 128, environment="aarch64"),
         Target(

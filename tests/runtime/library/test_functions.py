@@ -54,6 +54,25 @@ def test_weights_are_constants_or_a_state_that_the_caller_fills(tmp_path: Path, 
     assert library(x)[0].tobytes() == capture_function(model, others, x)(others, x).tobytes()
 
 
+def test_convolutions_norms_and_pools_predict_the_same(tmp_path: Path) -> None:
+    """What the network of the digits is made of, with statistics that are not those of the start."""
+    model = nn.Sequential(
+        nn.Conv(1, 3, (3, 3), padding=1, bias=False),
+        nn.BatchNorm(3),
+        nn.ReLU(),
+        nn.MaxPool((2, 2)),
+        nn.Flatten(),
+        nn.Dropout(0.5),
+        nn.Linear(27, 4),
+    )
+    rng = np.random.default_rng(2)
+    state = {name: rng.uniform(0.5, 2, a.shape).astype(a.dtype) for name, a in model.init_state().items()}
+    params, images = model.init(seed=0) | state, rng.standard_normal((2, 1, 6, 6)).astype(np.float32)
+    library, captured = loaded(lambda x: model(params, x), images, path=tmp_path)
+    assert library(images)[0].tobytes() == captured(images).tobytes()
+    assert library(-images)[0].tobytes() == captured(-images).tobytes()
+
+
 def test_chains_and_loops(tmp_path: Path) -> None:
     """Elementwise kernels over several blocks, a loop with a loop in it, one that goes backwards."""
     x = np.random.default_rng(1).standard_normal((5, 1001)).astype(np.float32)

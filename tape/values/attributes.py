@@ -1,6 +1,6 @@
 """Attributes of ops: plain values, and the keys by which they are told apart."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -16,9 +16,6 @@ def plain(value: Any) -> Any:
     return cast(Any, value.item()) if isinstance(value, np.generic) else value
 
 
-CLASS_OF: Callable[[Any], type[Any]] = type
-
-
 def exact_key(value: Any) -> Any:
     """A key that tells apart what compares equal: 0.0 and -0.0, 1 and 1.0 and True; NaN equals itself.
 
@@ -29,7 +26,7 @@ def exact_key(value: Any) -> Any:
         return kind, value
     if isinstance(value, tuple):
         parts: Any = value
-        kinds = tuple(map(CLASS_OF, parts))
+        kinds = tuple([part.__class__ for part in parts])
         return (kinds, parts) if EXACT.issuperset(kinds) else tuple([exact_key(v) for v in parts])
     if isinstance(value, slice):  # not hashable before Python 3.12
         return slice, exact_key(value.__reduce__()[1])

@@ -264,6 +264,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["op_calls"],
         ["torch_run"],
         ["recording"],
+        ["callbacks"],
     ],
     "trace/golden": [
         ["marker", "claims", "errors", "names", "settings", "sidecar"],

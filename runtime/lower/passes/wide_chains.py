@@ -34,7 +34,7 @@ class WideChain(Chain):
 
 
 @dataclass(eq=False)
-class Group:
+class JoinedOps:
     """Ops over equally many elements that become one, where the first stands; `made` are the roots of what they make.
 
     ``joined`` puts some of that side by side.
@@ -71,8 +71,8 @@ class _Joining:
         self.copies = {root: op for root, op in self.copies.items() if root not in self.kept}
         self.ready: dict[int, int] = {}
         self.changed: dict[int, int] = {}
-        self.groups: list[Group] = []
-        self.places: list[LoweredOp | Group] = []
+        self.groups: list[JoinedOps] = []
+        self.places: list[LoweredOp | JoinedOps] = []
 
     def run(self) -> Program:
         for i, op in enumerate(self.program.ops):
@@ -85,12 +85,12 @@ class _Joining:
                 if not self.program.is_static(root):
                     self.changed[root] = i
         readers = self._readers()
-        ops = [self._made(each, readers) if isinstance(each, Group) else each for each in self.places]
+        ops = [self._made(each, readers) if isinstance(each, JoinedOps) else each for each in self.places]
         return drop_unread(self.program.with_ops(ops))
 
     # ------------------------------------------------------------------ who goes with whom
 
-    def _group(self, i: int, op: LoweredOp) -> Group | None:
+    def _group(self, i: int, op: LoweredOp) -> JoinedOps | None:
         """The group that takes an op, perhaps a new one."""
         joins = op.kernel is kernels.join_columns
         size = self._joined_size(op) if joins else self._size(op)
@@ -105,7 +105,7 @@ class _Joining:
                 return group
         if joins:
             return None
-        group = Group(size, i)
+        group = JoinedOps(size, i)
         group.take(i, op, self.program, read)
         self.groups.append(group)
         self.places.append(group)
@@ -125,7 +125,7 @@ class _Joining:
         rows, _, _, *runs = op.words.values.tolist()
         return rows * runs[0] if len(set(runs)) == 1 else 0
 
-    def _fits(self, group: Group, op: LoweredOp, read: set[int], i: int) -> bool:
+    def _fits(self, group: JoinedOps, op: LoweredOp, read: set[int], i: int) -> bool:
         """Whether an op may be part of a group, and has to do with it."""
         roots = [self.program.root(v) for v in op.inputs]
         near = group.last == i - 1 or bool(group.made & read or group.read & read)
@@ -143,7 +143,7 @@ class _Joining:
                 return False
         return True
 
-    def _is_joined(self, group: Group, root: int) -> bool:
+    def _is_joined(self, group: JoinedOps, root: int) -> bool:
         return any(self.program.root(op.outputs[0]) == root for op in group.joined)
 
     def _is_whole(self, value: int, size: int) -> bool:
@@ -169,14 +169,16 @@ class _Joining:
         """Of every root the positions of what reads it."""
         found: dict[int, set[int]] = {}
         for k, each in enumerate(self.places):
-            ops = [*each.ops, *each.joined] if isinstance(each, Group) else [each]
+            ops = [*each.ops, *each.joined] if isinstance(each, JoinedOps) else [each]
             for op in ops:
                 for v in op.inputs:
-                    value = self._source(v) if isinstance(each, Group) else v
-                    found.setdefault(self.program.root(value), set()).add(id(each) if isinstance(each, Group) else -k)
+                    value = self._source(v) if isinstance(each, JoinedOps) else v
+                    found.setdefault(self.program.root(value), set()).add(
+                        id(each) if isinstance(each, JoinedOps) else -k
+                    )
         return found
 
-    def _made(self, group: Group, readers: Mapping[int, set[int]]) -> LoweredOp:
+    def _made(self, group: JoinedOps, readers: Mapping[int, set[int]]) -> LoweredOp:
         if len(group.ops) == 1 and not group.joined and all(self._source(v) == v for v in group.ops[0].inputs):
             return group.ops[0]
         program = self.program

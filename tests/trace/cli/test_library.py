@@ -47,7 +47,8 @@ def test_files_for_each_target(dgrr: Run, tmp_path: Path) -> None:
     answer = json.loads(out)["result"]
     assert (answer["format"], answer["written"]) == ("library", "made")
     made = {str(p.relative_to(tmp_path / "made")) for p in (tmp_path / "made").rglob("*.*")}
-    assert made == {f"{t}/double.{end}" for t in ("wasm32", "riscv64") for end in ("o", "h", "json")}
+    expected = {f"{t}/double.{end}" for t in ("wasm32", "riscv64") for end in ("o", "h", "json")}
+    assert made == expected | {f"wasm32/double.{end}" for end in ("wasm", "mjs", "d.mts")}
 
 
 @pytest.mark.parametrize(

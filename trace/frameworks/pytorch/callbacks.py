@@ -31,7 +31,7 @@ def transformers_callback(trace: TraceTarget, **options: Any) -> Any:
     """
     transformers = package("transformers_callback", "transformers")
 
-    class Recording(transformers.TrainerCallback):  # type: ignore[misc, name-defined]
+    class TransformersCallback(transformers.TrainerCallback):  # type: ignore[misc, name-defined]
         """Begins with the training, and ends with it."""
 
         run: Any = None
@@ -44,7 +44,7 @@ def transformers_callback(trace: TraceTarget, **options: Any) -> Any:
         def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
             self.run.__exit__(None, None, None)
 
-    return Recording()
+    return TransformersCallback()
 
 
 def lightning_callback(trace: TraceTarget, **options: Any) -> Any:
@@ -71,7 +71,7 @@ def lightning_callback(trace: TraceTarget, **options: Any) -> Any:
     """
     lightning = package("lightning_callback", "lightning.pytorch")
 
-    class Recording(lightning.Callback):  # type: ignore[misc, name-defined]
+    class LightningCallback(lightning.Callback):  # type: ignore[misc, name-defined]
         """Begins with the training, and ends with it."""
 
         run: Any = None
@@ -98,4 +98,4 @@ def lightning_callback(trace: TraceTarget, **options: Any) -> Any:
             if self.run is not None:
                 self.run.__exit__(type(exception), exception, exception.__traceback__)
 
-    return Recording()
+    return LightningCallback()

@@ -24,10 +24,9 @@ def exact_key(value: Any) -> Any:
     kind: type[Any] = value.__class__
     if kind in EXACT:
         return kind, value
-    if isinstance(value, tuple):
-        parts: Any = value
-        kinds = tuple([part.__class__ for part in parts])
-        return (kinds, parts) if EXACT.issuperset(kinds) else tuple([exact_key(v) for v in parts])
+    if issubclass(kind, tuple):
+        kinds = tuple(map(type, value))
+        return (kinds, value) if EXACT.issuperset(kinds) else tuple([exact_key(v) for v in value])
     if isinstance(value, slice):  # not hashable before Python 3.12
         return slice, exact_key(value.__reduce__()[1])
     if kind.__hash__ is None:

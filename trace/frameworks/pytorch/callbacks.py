@@ -21,7 +21,7 @@ def transformers_callback(trace: TraceTarget, **options: Any) -> Any:
         options: those of `record_torch`: ``record``, ``state_every``, ``master_weights``, ``seed``, ``level``.
 
     Returns:
-        A ``transformers.TrainerCallback``, for one call of ``train()``; its ``run`` is the `TorchRun`.
+        A ``transformers.TrainerCallback``, for one call of ``train()``; its ``run`` is what `record_torch` gives.
 
     Raises:
         ModuleNotFoundError: transformers is not installed.
@@ -60,7 +60,7 @@ def lightning_callback(trace: TraceTarget, **options: Any) -> Any:
         options: those of `record_torch`: ``record``, ``state_every``, ``master_weights``, ``seed``, ``level``.
 
     Returns:
-        A ``lightning.pytorch.Callback``, for one call of ``fit()``; its ``run`` is the `TorchRun`.
+        A ``lightning.pytorch.Callback``, for one call of ``fit()``; its ``run`` is what `record_torch` gives.
 
     Raises:
         ModuleNotFoundError: lightning is not installed.

@@ -84,7 +84,7 @@ def _least(builder, a, b):
 
 @intrinsic(prefer_literal=True)
 def compute_taps(context, table, taps, call):
-    """Compute one tile of so many taps (a constant) of the table's type; ``call`` is an `TapsTile`."""
+    """Compute one tile of so many taps (a constant) of the table's type; ``call`` is a `TapsTile`."""
     if not isinstance(taps, types.IntegerLiteral):
         return None
 

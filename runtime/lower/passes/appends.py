@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ....tape.numerics.basic.copy import copy, copy_words
 from ....tape.numerics.engine.launch import Words
 from ....tape.ops.shape import kernels
 from ..array_layout import ArrayLayout
@@ -19,7 +20,14 @@ def read_through_appends(program: Program) -> Program:
     places = {
         v: _place_behind(program, program.places[v], joins) if v in read else p for v, p in program.places.items()
     }
-    return drop_unread(replace(program, places=places))
+    ops = tuple([_from_there(op, places) if op.kernel is copy and op.inputs[0] in read else op for op in program.ops])
+    return drop_unread(replace(program, ops=ops, places=places))
+
+
+def _from_there(op: LoweredOp, places: Mapping[int, StoragePlace]) -> LoweredOp:
+    """A copy whose words, which hold the strides of what it reads, are those of where that lies now."""
+    layout = places[op.inputs[0]].layout
+    return replace(op, words=copy_words(layout.shape, layout.strides, layout.dtype.itemsize))
 
 
 def _place_behind(program: Program, place: StoragePlace, joins: Mapping[int, LoweredOp]) -> StoragePlace:
@@ -33,14 +41,14 @@ def _place_behind(program: Program, place: StoragePlace, joins: Mapping[int, Low
 
 
 def _piece(program: Program, place: StoragePlace, join: LoweredOp) -> StoragePlace | None:
-    """The place in the array that all elements come from; None if that is both, not dense or overwritten."""
+    """The place in the array that all elements come from; None if that is both, none, not dense or overwritten."""
     assert isinstance(join.words, Words)
     _, m, n = join.words.values.tolist()
     size, layout = place.layout.dtype.itemsize, place.layout
+    if 0 in layout.shape or any(s < 0 for s in layout.strides):
+        return None
     pitch, at = (m + n) * size, layout.offset % ((m + n) * size)
     inner = [(k - 1) * s for k, s in zip(layout.shape, layout.strides, strict=True) if s % pitch or k == 1]
-    if any(span < 0 for span in inner) or 0 in layout.shape or any(s < 0 for s in layout.strides):
-        return None
     first, own = (0, m) if at < m * size else (m, n)
     if at + sum(inner) + size > (first + own) * size:
         return None

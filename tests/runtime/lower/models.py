@@ -24,6 +24,12 @@ def _element(p: Any, pool: Pool, i: int, j: int) -> Any:
     return pool[j] * x[-1, j % x.shape[1]].broadcast_to(tuple(x.shape))
 
 
+def _columns(joined: Any, first: int, like: Any) -> Any:
+    """As many columns of a wider matrix as another has."""
+    start = first % (joined.shape[1] - like.shape[1] + 1)
+    return joined[:, start : start + like.shape[1]]
+
+
 MOVES: dict[str, Move] = {
     "add": lambda p, pool, i, j: pool[i] + pool[j],
     "sub": lambda p, pool, i, j: pool[i] - pool[j],
@@ -51,6 +57,10 @@ MOVES: dict[str, Move] = {
     "unit slice": lambda p, pool, i, j: pool[i] + (pool[j][1:] * 1.0)[:1],
     "reshaped": lambda p, pool, i, j: ops.tanh(pool[i].reshape(-1)).reshape(tuple(pool[i].shape)),
     "mixed up": lambda p, pool, i, j: pool[i].reshape(tuple(reversed(pool[i].shape))).T,
+    "joined": lambda p, pool, i, j: _columns(ops.concat([pool[i], pool[j]], 1), j, pool[i]),
+    "joined twice": lambda p, pool, i, j: _columns(
+        ops.concat([ops.concat([pool[i], pool[j] + 1.0], 1), pool[i]], 1), i + j, pool[i]
+    ),
     "softmax": lambda p, pool, i, j: pool[i].softmax(),
     "dot": lambda p, pool, i, j: pool[i] * (pool[i] * pool[j]).sum(),
 }  # fmt: skip

@@ -44,7 +44,7 @@ REPLAYS = 3
 PUBLIC = tuple(name for name, op in OPS.items() if not op.private or name in COMPOSED)
 """Every op that users call, also as the plain form of a function."""
 
-CHEAP = "add mul relu where matmul reduce_sum reduce_mean reshape permute swapaxes broadcast_to"
+CHEAP = "add mul relu where matmul reduce_sum reduce_mean reshape permute swapaxes broadcast_to append narrow pad"
 
 
 class Choice(NamedTuple):

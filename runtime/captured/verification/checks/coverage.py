@@ -12,7 +12,7 @@ from functools import cached_property
 from .....tape.numerics.basic.copy import copy
 from .....tape.ops.elementwise.kernels import basic as kernels
 from .....tape.ops.shape.kernels import append
-from .....tape.record.lowering import KernelStep, ViewStep, order
+from .....tape.record.lowering import KernelStep, Slot, ViewStep, order
 from .....tape.record.op import OPS
 from ....ir.graph import IRNode, Role
 from ....lower.program import LoweredOp
@@ -91,12 +91,20 @@ class _Coverage:
         node = self.producer.get(id)
         if node is None or node.op not in OPS:
             return
-        specs = [None if i is None else self.graph.values[i].spec for i in node.inputs]
-        step = OPS[node.op].lowered(specs, node.attrs)[1].step
-        if isinstance(step, ViewStep) or (isinstance(step, KernelStep) and step.kernel is append):
+        if self._joins(node) or isinstance(self._lowered(node)[1].step, ViewStep):
             for each in node.reads:
                 yield each
                 yield from self._pieces(each)
+
+    def _lowered(self, node: IRNode) -> tuple[list[Slot], Slot]:
+        """The steps of a node's op on values like those that it reads, and the last of them."""
+        specs = [None if id is None else self.graph.values[id].spec for id in node.inputs]
+        return OPS[node.op].lowered(specs, node.attrs)
+
+    def _joins(self, node: IRNode) -> bool:
+        """Whether a node puts arrays side by side."""
+        step = self._lowered(node)[1].step if node.op in OPS else None
+        return isinstance(step, KernelStep) and step.kernel is append
 
     def _is_copy(self, out: int, id: int) -> bool:
         """Whether a value lies where one op alone has put a copy, which stands for no node, of another value."""
@@ -106,14 +114,10 @@ class _Coverage:
         return self.program.places[ops[0].inputs[0]] == self.program.places[id]
 
     def _is_view(self, node: IRNode) -> bool:
-        specs = [None if id is None else self.graph.values[id].spec for id in node.inputs]
-        return node.op in OPS and all(
-            isinstance(slot.step, ViewStep) for slot in order(OPS[node.op].lowered(specs, node.attrs)[1])
-        )
+        return node.op in OPS and all(isinstance(slot.step, ViewStep) for slot in order(self._lowered(node)[1]))
 
     def _has_unit_factor(self, node: IRNode, carrier: int) -> bool:
-        specs = [None if id is None else self.graph.values[id].spec for id in node.inputs]
-        step = OPS[node.op].lowered(specs, node.attrs)[1].step
+        step = self._lowered(node)[1].step
         product = isinstance(step, KernelStep) and step.kernel is kernels.mul
         return product and all(id == carrier or self._is_one(id) for id in node.reads)
 
@@ -126,8 +130,7 @@ class _Coverage:
 
     def _is_unit_factor(self, node: IRNode, id: int) -> bool:
         """Whether a value repeats the constant 1, and all that a node does with it is to multiply by it."""
-        specs = [None if i is None else self.graph.values[i].spec for i in node.inputs]
-        slots, result = OPS[node.op].lowered(specs, node.attrs) if node.op in OPS else ([], None)
+        slots, result = self._lowered(node) if node.op in OPS else ([], None)
         if result is None or not self._is_one(id):
             return False
         ones = {slot for slot, read in zip(slots, node.reads, strict=True) if self._carried(read) == id}
@@ -198,8 +201,14 @@ class _Coverage:
             return
         needed = self._needed(i, nodes)
         given = self._given(i)
+
+        def is_given(id: int) -> bool:
+            return any(extent(self.program, id).meets(g) for g in given)
+
         for id, node in needed.items():
-            if not any(extent(self.program, id).meets(g) for g in given) and not self._is_unit_factor(node, id):
+            # a piece of what no op has joined is read where it lies
+            piece = self._joins(node) and node.outputs[0] not in self.writers and any(map(is_given, node.reads))
+            if not (is_given(id) or piece or self._is_unit_factor(node, id)):
                 raise CheckError(f"{name}: computes {self.part.node_name(node)}, but does not read its input %{id}")
         self._require_needed(i, needed)
 

@@ -47,3 +47,9 @@ def test_what_is_read_as_a_whole_stays_joined(name: str) -> None:
 def test_arrays_without_elements(rows: slice) -> None:
     empty = normal(4, 0)
     change(lambda p, x: (joined(p)[rows] * 2.0).sum() + p["s"].sum(), PASS, params={"a": empty, "b": empty, "s": empty})
+
+
+def test_all_of_an_array_is_one_piece_if_the_others_are_empty() -> None:
+    params = {"a": normal(2, 3), "none": normal(2, 0)}
+    kernels = change(lambda p, x: ops.concat([ops.exp(p["a"]), p["none"]], 1).T.mean(), PASS, params=params)
+    assert kernels["append"] == -1

@@ -46,8 +46,8 @@ def programs(kind: str) -> Iterator[Any]:
 ACCEPTED, REFUSED = list(programs("accepted")), list(programs("refused"))
 
 
-load(PROGRAMS / "checkers.py")  # which pages.py imports
-PAGES = load(PROGRAMS / "pages.py")
+load(PROGRAMS / "checkers.py")  # which page_programs.py imports
+PAGES = load(PROGRAMS / "page_programs.py")
 
 
 def run(program: Callable[..., None]) -> None:

@@ -2,7 +2,7 @@
 
 Run by ``python tests/typing/check.py`` in an environment where dgrr is installed as a wheel. Every error that
 a checker finds in a program must be announced by an ``# E: mypy code | pyright rule`` on its line, and every
-announcement must come true. In pages and examples (`pages`) none may be found.
+announcement must come true. In pages and examples (`page_programs`) none may be found.
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-import pages
+import page_programs
 from checkers import ROOT, Finding, mypy, pyright
 
 HERE = Path(__file__).parent
@@ -58,10 +58,10 @@ def compare(checker: str, expected: Errors, found: Errors) -> int:
 
 def none_in_pages() -> int:
     """Print what is found in pages and examples; how much it is."""
-    found = pages.found()
+    found = page_programs.found()
     for checker, lines in found.items():
         print(*(f"{checker}: {line}" for line in lines), sep="\n", end="\n" * bool(lines))
-        print(f"{checker}: {len(lines)} errors in {len(pages.programs())} pages and examples")
+        print(f"{checker}: {len(lines)} errors in {len(page_programs.programs())} pages and examples")
     return sum(map(len, found.values()))
 
 

@@ -49,10 +49,11 @@ def _piece(program: Program, place: StoragePlace, join: LoweredOp) -> StoragePla
         return None
     pitch, at = (m + n) * size, layout.offset % ((m + n) * size)
     inner = [(k - 1) * s for k, s in zip(layout.shape, layout.strides, strict=True) if s % pitch or k == 1]
-    first, own = (0, m) if at < m * size else (m, n)
+    second = at >= m * size
+    first, own = (m, n) if second else (0, m)
     if at + sum(inner) + size > (first + own) * size:
         return None
-    piece = program.places[join.inputs[first > 0]]
+    piece = program.places[join.inputs[second]]
     if not piece.layout.is_dense or piece.root in program.graph.updates:
         return None
     strides = tuple([s if s % pitch else s // pitch * own * size for s in layout.strides])

@@ -207,8 +207,9 @@ class _Coverage:
 
         for id, node in needed.items():
             # a piece of what no op has joined is read where it lies
-            piece = self._joins(node) and node.outputs[0] not in self.writers and any(map(is_given, node.reads))
-            if not (is_given(id) or piece or self._is_unit_factor(node, id)):
+            joined = self._joins(node) and node.outputs[0] not in self.writers
+            pieces = self._pieces(node.outputs[0]) if joined else ()
+            if not (is_given(id) or any(map(is_given, pieces)) or self._is_unit_factor(node, id)):
                 raise CheckError(f"{name}: computes {self.part.node_name(node)}, but does not read its input %{id}")
         self._require_needed(i, needed)
 

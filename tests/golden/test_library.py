@@ -18,6 +18,7 @@ def met(*options: str) -> None:
     assert " digests, 0 others" in done.stdout
 
 
+@pytest.mark.long
 def test_training_by_a_library_is_training() -> None:
     met("--only", "perceptron")
 
@@ -27,5 +28,6 @@ def test_so_it_is_with_convolutions_norms_and_draws() -> None:
     met("--only", "cnn")
 
 
+@pytest.mark.long
 def test_ops_and_their_derivatives() -> None:
     met("--ops", "57")

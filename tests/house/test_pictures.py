@@ -34,6 +34,7 @@ def test_a_first_page_shows_every_picture_before_any_code(page: str) -> None:
     assert all(path.parent == PICTURES and path.exists() for path in found)
 
 
+@pytest.mark.long
 def test_terminals_show_what_the_commands_print(generator: dict[str, Any], tmp_path: Path) -> None:
     printed = generator["terminals"](tmp_path)
     assert {f"{name}.svg" for name in printed} == {name for name in SHOWN if name.endswith(".svg")}

@@ -164,6 +164,7 @@ LOST = {
 """What leads nowhere, and what is said of it."""
 
 
+@pytest.mark.long
 def test_what_leads_nowhere_fails_the_build(tools: None, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "dummy", "-c", str(SITE)]
     for text, failed in ("Nothing.", False), ("\n\n".join(LOST), True):

@@ -84,7 +84,7 @@ def found(folder: Path, rank: int = 0) -> dict[str, Any]:
     return read
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 8])
+@pytest.mark.parametrize("size", [3, *(pytest.param(size, marks=pytest.mark.long) for size in (1, 2, 8))])
 def test_any_number_of_ranks_gives_the_bits_of_one_process(run: Run, size: int) -> None:
     """Losses, final states and figures of three models in both types, on every rank; of three ranks one is slow."""
     one = found(run(0))

@@ -100,6 +100,7 @@ def test_a_program_without_a_file_has_lines_without_text() -> None:
     assert run.stdout == "<string>:3\n"
 
 
+@pytest.mark.long
 def test_what_the_program_makes_names_no_line_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(
         "import numpy as np\nfrom dgrr.runtime import SGD, Trainer\n\n"

@@ -232,6 +232,7 @@ def _traced_after(step: CapturedStep, batch: Batch, n: int) -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
+@pytest.mark.long
 def test_nothing_is_allocated_by_replays() -> None:
     """Neither addresses nor Python's memory change over thousands of steps."""
     step, batch = new_step(Adam(), clip_norm=1.0), batch_of(0)

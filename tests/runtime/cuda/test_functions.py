@@ -72,6 +72,7 @@ def test_what_is_refused_is_refused_in_the_words_of_the_cpu() -> None:
         capture_function(ops.exp, device="tpu")  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_evaluation_and_prediction_between_steps() -> None:
     train, test = digits()
     found = []

@@ -29,6 +29,7 @@ def kernels(step: CapturedStep) -> Counter[str]:
     return Counter(op.kernel.name for op in step.lowered.ops)
 
 
+@pytest.mark.long
 def test_a_place_of_a_sequence_takes_two_launches_forward_and_four_back() -> None:
     params = {f"{of}.{name}": a for of, m in (("lstm", LSTM), ("head", HEAD)) for name, a in m.init(seed=0).items()}
 

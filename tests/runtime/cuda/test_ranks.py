@@ -45,6 +45,7 @@ def of_ranks(devices: str) -> list[Any]:
     return run_ranks(len(devices), run)
 
 
+@pytest.mark.long
 def test_any_mixture_ends_with_the_bits_of_one_process() -> None:
     one = EagerStep(loss_fn, MODEL.init(0), RECIPE, MODEL.init_state(), seed=3)
     rows = [(float(one(batch)), one.norm, one.metrics["half"]) for batch in BATCHES]

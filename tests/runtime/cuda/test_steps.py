@@ -68,6 +68,7 @@ def test_a_perceptron() -> None:
         assert all(np.array_equal(cpu.consumed[name], gpu.consumed[name]) for name in cpu.consumed)
 
 
+@pytest.mark.long
 def test_float64() -> None:
     def loss_fn(p: Any, batch: Any) -> Any:
         return ((batch @ p["w"]).tanh() - 1.0).sum()
@@ -79,6 +80,7 @@ def test_float64() -> None:
     assert cpu.digest() == gpu.digest()
 
 
+@pytest.mark.long
 def test_a_convolutional_network_with_a_state_and_draws() -> None:
     batches = image_batches(3)
     rule = {"*.bias": SGD(0.1, momentum=0.9), "*": Adam(1e-2)}

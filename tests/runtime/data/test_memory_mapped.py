@@ -57,6 +57,7 @@ print("done", repr(data))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux counts it")
+@pytest.mark.long
 def test_a_file_larger_than_the_memory(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)

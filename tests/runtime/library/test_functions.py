@@ -54,6 +54,7 @@ def test_weights_are_constants_or_a_state_that_the_caller_fills(tmp_path: Path, 
     assert library(x)[0].tobytes() == capture_function(model, others, x)(others, x).tobytes()
 
 
+@pytest.mark.long
 def test_convolutions_norms_and_pools_predict_the_same(tmp_path: Path) -> None:
     """What the network of the digits is made of, with statistics that are not those of the start."""
     model = nn.Sequential(
@@ -117,6 +118,7 @@ def test_what_fails_in_a_loop_says_its_place(tmp_path: Path) -> None:
     assert library.position == 1
 
 
+@pytest.mark.long
 def test_equal_programs_give_equal_files(tmp_path: Path, x: Array, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second from texts that another process has translated anew, of a program that is recorded anew."""
     files = list[dict[str, bytes]]()

@@ -32,6 +32,7 @@ def ended(browser: Browser) -> None:
     browser.until(lambda: browser.js("return document.body.className") != "busy", "training has ended", seconds=120)
 
 
+@pytest.mark.long
 def test_it_trains_to_the_published_digest(page: Path, browser: Browser) -> None:
     browser.open(page)
     ended(browser)

@@ -293,6 +293,7 @@ def module(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         sys.modules.pop(name, None)
 
 
+@pytest.mark.long
 def test_side_by_side_the_certificate_is_the_same(run: Made, folder: Path, module: Any) -> None:
     path, certificates = run(state=(5,), gradient=(10,)), [folder / "one.json", folder / "two.json"]
     for jobs, certificate in zip((1, 2), certificates, strict=True):

@@ -127,6 +127,7 @@ def test_ctrl_c_and_on(model: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert said(capsys, command.replace(" -o c.json --resume", ""))[2] == "dgrr: interrupted\n"
 
 
+@pytest.mark.long
 def test_side_by_side_with_a_rule_of_ones_own(model: Any, capfd: pytest.CaptureFixture[str]) -> None:
     command = "audit mine.dgrr --model model_of_audit:run --rule model_of_audit:Plain --sample 12 --nonce aa --json"
     assert main(command.split()) == 0

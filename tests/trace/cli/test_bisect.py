@@ -104,6 +104,7 @@ def git(folder: Path, *args: str) -> str:
     return ended.stdout
 
 
+@pytest.mark.long
 def test_git_bisect_run_finds_the_commit_that_changed_the_numbers(tmp_path: Path) -> None:
     """Eight commits of one size within seconds: one cannot be imported, the sixth changes a number by one ULP."""
     folder, trace = tmp_path / "project", tmp_path / "golden.dgrr"

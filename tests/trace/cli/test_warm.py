@@ -35,6 +35,7 @@ def dgrr(folder: Path, *arguments: str, **variables: str) -> subprocess.Complete
     return subprocess.run(command, env=kept, cwd=folder, capture_output=True, text=True)
 
 
+@pytest.mark.long
 def test_a_model_is_compiled_ahead(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(STEP)
     ended = dgrr(tmp_path, "warm", "mine:make")
@@ -94,6 +95,7 @@ print("relu" in compiled)
 
 
 @pytest.mark.skipif(len(levels()) == 1, reason="one level alone")
+@pytest.mark.long
 def test_kernels_for_a_level_serve_another_machine(tmp_path: Path) -> None:
     other, file = tmp_path / "other", str(tmp_path / "kernels.tar")
     other.mkdir()

@@ -50,7 +50,7 @@ def gpt(trace: Any, folder: Path, accumulate: int = 1, lr: float = 1e-2) -> None
     ).train()  # fmt: skip
 
 
-@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("accumulate", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_transformers_trainer_is_recorded(tmp_path: Path, accumulate: int) -> None:
     gpt(tmp_path / "a.dgrr", tmp_path, accumulate)
     gpt(tmp_path / "b.dgrr", tmp_path, accumulate)

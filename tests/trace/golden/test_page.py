@@ -23,6 +23,7 @@ def failure(outlines: list[str]) -> str:
     return "\n".join(outlines[start : end + 1]) + "\n"
 
 
+@pytest.mark.long
 def test_the_failure_is_the_real_one(project: pytest.Pytester) -> None:
     module = project.path / "tests" / "test_digits.py"
     module.parent.mkdir()

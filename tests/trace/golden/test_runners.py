@@ -13,6 +13,7 @@ def test_fit(golden_trace, lr): time.sleep(0.1); train(golden_trace(NAME), lr)
 """
 
 
+@pytest.mark.long
 def test_workers_are_counted_together(project: pytest.Pytester) -> None:
     write(project, SEVERAL.replace("NAME", ""))
     assert "dgrr: 3 written" in run(project, "-n2")[0].outlines
@@ -20,6 +21,7 @@ def test_workers_are_counted_together(project: pytest.Pytester) -> None:
     assert line(project, "-n2") == "dgrr: 3 verified, 1 unused"
 
 
+@pytest.mark.long
 def test_workers_do_not_race_for_a_file(project: pytest.Pytester) -> None:
     write(project, SEVERAL.replace("NAME", "'one'"))
     result, _ = run(project, "-n2", "--dgrr-update")

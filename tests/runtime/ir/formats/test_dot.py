@@ -63,6 +63,7 @@ DOT = re.compile(
 
 @given(st.data())
 @settings(max_examples=200)
+@pytest.mark.long
 def test_every_drawing_is_dot(graphs: st.SearchStrategy[IRGraph], data: st.DataObject) -> None:
     graph = data.draw(graphs)
     drawing = graph.to_dot()

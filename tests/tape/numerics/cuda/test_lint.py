@@ -108,6 +108,7 @@ def ptx(program: Program, architecture: str) -> str:
 
 @needs_cuda
 @pytest.mark.parametrize("i", range(len(programs())))
+@pytest.mark.long
 def test_every_program_has_the_operations_that_are_written(i: int) -> None:
     program = programs()[i]
     text = ptx(program, "compute_90")
@@ -116,6 +117,7 @@ def test_every_program_has_the_operations_that_are_written(i: int) -> None:
 
 
 @needs_cuda
+@pytest.mark.long
 def test_loops_have_no_other_operations() -> None:
     for source, defines in loop_programs():
         text = nvrtc.compiled(source, defines, "compute_90").rstrip(b"\0").decode()
@@ -124,6 +126,7 @@ def test_loops_have_no_other_operations() -> None:
 
 @needs_cuda
 @pytest.mark.parametrize("architecture", ["compute_80", "sm_90"])
+@pytest.mark.long
 def test_other_architectures_compile(architecture: str) -> None:
     for program in programs()[2::8]:
         code = nvrtc.compiled(*program[:2], architecture)

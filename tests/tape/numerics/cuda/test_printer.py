@@ -44,7 +44,7 @@ def patterns(dtype: Any, count: int) -> Any:
 
 
 @needs_cuda
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.long)])
 def test_printed_functions_have_the_bits_that_python_reads(tmp_path: Path, dtype: Any) -> None:
     functions, table = {**FUNCTIONS, **OTHERS}, FLOAT32 if dtype is np.float32 else FLOAT64
     text = "\n".join(printed(name, formula, table) for name, formula in functions.items())

@@ -35,6 +35,7 @@ def of(name: str, dtype: np.dtype[Any] = FLOAT32) -> Wanted:
     return Wanted.of(KERNELS[name], dtype, None)
 
 
+@pytest.mark.long
 def test_nothing_is_approximated_flushed_or_contracted() -> None:
     wanted = [of(name) for name in NAMES] + [of("exp", FLOAT64)]
     for one, text in zip(wanted, ptx_of(wanted), strict=True):

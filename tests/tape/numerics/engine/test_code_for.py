@@ -50,6 +50,7 @@ def targeted(**variables: str) -> str:
 
 
 @pytest.mark.skipif(not X86, reason="one level alone")
+@pytest.mark.long
 def test_the_target_is_the_level_of_the_host_or_what_numba_is_told() -> None:
     tuning = {level.name: level.tuning for level in LEVELS}
     assert target()[1:] == (host_level().name, tuning[host_level().name]) or "NUMBA_CPU_NAME" in os.environ

@@ -183,6 +183,7 @@ print(compiled)
 """
 
 
+@pytest.mark.long
 def test_a_captured_step_compiles_nothing_in_its_own_process(tmp_path: Path) -> None:
     if not FORKS:
         return

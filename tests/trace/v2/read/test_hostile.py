@@ -316,6 +316,7 @@ def hostile_files(folder: Path) -> list[str]:
     return [str(folder / name) for name in files if name != "sparse"]
 
 
+@pytest.mark.long
 def test_memory_is_bounded(tmp_path: Path) -> None:
     cap = str(1 << 30)
     run = subprocess.run(

@@ -178,6 +178,7 @@ ROUNDS = st.lists(st.builds(Round, SHARES, TAILS, SHARES, SHARES), min_size=1, m
 
 @settings(max_examples=200, deadline=None)
 @given(number=st.integers(0, 2), rounds=ROUNDS)
+@pytest.mark.long
 def test_cut_anywhere_and_resumed(
     number: int, rounds: list[Round], whole: list[bytes], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

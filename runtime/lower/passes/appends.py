@@ -16,11 +16,10 @@ def read_through_appends(program: Program) -> Program:
     joins = {program.root(op.outputs[0]): op for op in program.ops if op.kernel is kernels.append}
     if not joins:
         return program
-    read = {v for op in program.ops for v in op.inputs if program.root(v) in joins and program.root(v) != v}
-    places = {
-        v: _place_behind(program, program.places[v], joins) if v in read else p for v, p in program.places.items()
-    }
-    ops = tuple([_from_there(op, places) if op.kernel is copy and op.inputs[0] in read else op for op in program.ops])
+    outputs = set(program.graph.outputs.values())
+    cut = {v for v in program.places if program.root(v) in joins and program.root(v) != v and v not in outputs}
+    places = {v: _place_behind(program, p, joins) if v in cut else p for v, p in program.places.items()}
+    ops = tuple([_from_there(op, places) if op.kernel is copy and op.inputs[0] in cut else op for op in program.ops])
     return drop_unread(replace(program, ops=ops, places=places))
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from .....tape.numerics.basic.copy import copy
 from .....tape.ops.elementwise.kernels import basic as kernels
-from .....tape.ops.shape.kernels import append
+from .....tape.ops.shape.kernels import append, join_columns
 from .....tape.record.lowering import KernelStep, Slot, ViewStep, order
 from .....tape.record.op import OPS
 from ....ir.graph import IRNode, Role
@@ -199,17 +199,13 @@ class _Coverage:
         if not nodes:
             self._require_read(i)
             return
-        needed = self._needed(i, nodes)
         given = self._given(i)
-
-        def is_given(id: int) -> bool:
-            return any(extent(self.program, id).meets(g) for g in given)
-
+        needed = self._needed(i, nodes, given)
         for id, node in needed.items():
             # a piece of what no op has joined is read where it lies
             joined = self._joins(node) and node.outputs[0] not in self.writers
-            pieces = self._pieces(node.outputs[0]) if joined else ()
-            if not (is_given(id) or any(map(is_given, pieces)) or self._is_unit_factor(node, id)):
+            enough = (id, *self._pieces(node.outputs[0])) if joined else (id,)
+            if not any(self._is_given(each, given) for each in enough) and not self._is_unit_factor(node, id):
                 raise CheckError(f"{name}: computes {self.part.node_name(node)}, but does not read its input %{id}")
         self._require_needed(i, needed)
 
@@ -220,21 +216,25 @@ class _Coverage:
         if not any(w.meets(r) for w in self.writes[i] for r in later):
             raise CheckError(f"{self.part.op_name(i)}: is left over: it computes no node, and no op reads its result")
 
-    def _needed(self, i: int, nodes: Sequence[IRNode]) -> dict[int, IRNode]:
+    def _needed(self, i: int, nodes: Sequence[IRNode], given: Sequence[Extent]) -> dict[int, IRNode]:
         """The values that an op must be given, each with the node that reads it; notes what is fused on the way."""
         found: dict[int, IRNode] = {}
         todo, seen = list(nodes), {node.id for node in nodes}
+        joins = self.program.ops[i].kernel is join_columns
         while todo:
             node = todo.pop()
             for id in map(self._carried, node.reads):
                 maker = self.producer.get(id)
-                if maker is None or id in self.writers:
-                    if self.writers.get(id) != i or (maker and maker.op in STATE_OPS):
-                        found[id] = node
-                elif maker.id not in seen:
-                    seen.add(maker.id)
-                    self.fused.setdefault(maker.id, []).append(i)
-                    todo.append(maker)
+                if maker is not None and id not in self.writers:
+                    if maker.id not in seen:
+                        seen.add(maker.id)
+                        todo.append(maker)
+                        if not (joins and maker.id in self.fused):
+                            self.fused.setdefault(maker.id, []).append(i)
+                elif joins and maker and maker.op in ("place", "add") and not self._is_given(id, given):
+                    todo.append(maker)  # blocks whose sum is kept, too, are joined with others from where they were
+                elif self.writers.get(id) != i or (maker and maker.op in STATE_OPS):
+                    found[id] = node
         return found
 
     def _carried(self, id: int) -> int:
@@ -242,6 +242,9 @@ class _Coverage:
         while id in self.carriers:
             id = self.carriers[id]
         return id
+
+    def _is_given(self, id: int, given: Sequence[Extent]) -> bool:
+        return any(extent(self.program, id).meets(g) for g in given)
 
     def _given(self, i: int) -> list[Extent]:
         """What an op is given: what it reads, seen through values that stand for no node; what it updates."""

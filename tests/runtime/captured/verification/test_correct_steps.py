@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, Adam, CapturedStep, capture
-from dgrr.tape import ops
+from dgrr.tape import nn, ops
 
 LOSSES = {
     "sum": lambda p, x: ops.reduce_sum(p["a"]),
@@ -45,6 +45,15 @@ def test_gradients_that_do_not_depend_on_the_batch(name: str, dtype: Any) -> Non
         assert report.ok, str(report)
 
 
+@pytest.mark.parametrize("layer", [nn.LSTM(3, 4, batch_first=True), nn.GRU(3, 4, batch_first=True)])
+def test_the_last_place_of_a_sequence(layer: Any) -> None:
+    """Sums of blocks are kept as gradients, and joined anew with others; the other places are not joined at all."""
+    x = np.random.default_rng(0).standard_normal((2, 5, 3)).astype(np.float32)
+    step = capture(lambda p, batch: ops.tanh(layer(p, batch)[:, -1]).sum(), layer.init(seed=0), Adam(1e-2), x)
+    report = step.verify(1)
+    assert report.ok, str(report)
+
+
 def test_a_check_of_a_constant_that_is_not_lowered(patient_of: Any) -> None:
     """The copy that the check reads is not taken for the check."""
     patient = patient_of(SGD(0.1), loss=lambda p, batch: p["0.weight"].sum())
@@ -64,6 +73,16 @@ def test_a_copy_of_another_constant(patient_of: Any) -> None:
     found = patient.check("lowering")
     assert found.startswith(f"step: op {i} (copy, node ")
     assert "does not read its input" in found
+
+
+def test_what_is_no_piece(patient_of: Any) -> None:
+    """Who reads one of the arrays that no op has joined needs no other, but nothing else will do."""
+    none = np.zeros((0, 3), np.float32)
+    patient = patient_of(SGD(0.1), loss=lambda p, batch: ops.concat([none, ops.tanh(p["0.weight"])], 0).T.mean())
+    i = patient.op("copy")
+    one = next(id for id, value in patient.program.graph.values.items() if value.content == "1.0")
+    patient.replace_op(i, inputs=(one,))
+    assert "does not read its input" in patient.check("lowering")
 
 
 def test_updates_that_get_lost() -> None:

@@ -81,10 +81,10 @@ class _Coverage:
             return None
         out = node.outputs[0]
         root = self.program.root(out)
-        own = next((id for id in node.reads if self.program.root(id) == root or self._is_copy(out, id)), None)
-        if own is not None or not self._is_view(node):
-            return own
-        return next((id for id in self._pieces(node.reads[0]) if self.program.root(id) == root), None)
+        able = list(node.reads)
+        if root != out:
+            able += [id for read in node.reads if not self._is_one(read) for id in self._pieces(read)]
+        return next((id for id in able if self.program.root(id) == root or self._is_copy(out, id)), None)
 
     def _pieces(self, id: int) -> Iterator[int]:
         """What was joined to make a value, or what that is a view of."""
@@ -119,7 +119,7 @@ class _Coverage:
     def _has_unit_factor(self, node: IRNode, carrier: int) -> bool:
         step = self._lowered(node)[1].step
         product = isinstance(step, KernelStep) and step.kernel is kernels.mul
-        return product and all(id == carrier or self._is_one(id) for id in node.reads)
+        return product and all(carrier in (id, *self._pieces(id)) or self._is_one(id) for id in node.reads)
 
     def _is_one(self, id: int) -> bool:
         """Whether a value repeats the constant 1."""

@@ -64,7 +64,7 @@ class _Coverage:
     @cached_property
     def carriers(self) -> dict[int, int]:
         """Value → the value whose elements it shares: of views, and of products with 1 that were left out."""
-        sources = {op.source for op in self.program.ops}
+        sources = {op.source for op in self.program.ops if op.kernel is not copy}  # others may read its copies, too
         found: dict[int, int] = {}
         for node in self.graph.nodes:
             carrier = self._carrier(node)

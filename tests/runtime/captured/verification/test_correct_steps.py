@@ -24,6 +24,7 @@ LOSSES = {
     "sum of a square": lambda p, x: ops.reduce_sum(ops.tanh(p["a"]) + p["b"] + p["a"]),
     "sum of a norm": lambda p, x: ops.reduce_sum(ops.layer_norm(p["a"] * x, p["row"], p["row"])),
     "through an index": lambda p, x: ops.reduce_sum(ops.take(p["a"], ops.argmin(p["b"] * x, axis=0))),
+    "a copy of 1 for two": lambda p, x: ops.where(x > 0, x, p["b"]).sum() + (p["a"] * p["b"]).sum(),
     "joined with nothing": lambda p, x: ops.concat([p["none"], ops.concat([p["none"], p["a"] * x], 1)], 1).T.mean(),
     "pieces of joined arrays": lambda p, x: ops.concat([p["a"] * x, ops.tanh(p["b"])], 1)[:, 1:3].mean(),
     "sum of a softmax": lambda p, x: ops.reduce_sum(ops.softmax(p["a"] / x, axis=0)),

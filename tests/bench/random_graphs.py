@@ -218,6 +218,12 @@ def random_graph(seed: int, size: int, dtype: npt.DTypeLike, choice: Choice = AL
         return Maker(seed, size, dtype, choice).draw()
 
 
+def numbered(seed: int, choice: Choice = ALL) -> Graph:
+    """The graph that this program draws for a number."""
+    size = int(np.random.default_rng((1, seed)).integers(3, 13))
+    return random_graph(seed, size, DTYPES[seed % 2], choice)
+
+
 # ------------------------------------------------------------------ what must hold
 
 
@@ -257,9 +263,7 @@ def main() -> int:
     args = parser.parse_args()
     wrong = 0
     for seed in range(args.first, args.first + args.graphs):
-        rng = np.random.default_rng((1, seed))
-        size, dtype = int(rng.integers(3, 13)), DTYPES[seed % 2]
-        graph = random_graph(seed, size, dtype, FEW_KERNELS if args.few_kernels else ALL)
+        graph = numbered(seed, FEW_KERNELS if args.few_kernels else ALL)
         found = faults(graph)
         if found:
             wrong += 1

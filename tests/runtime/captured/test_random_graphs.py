@@ -32,6 +32,12 @@ def test_random_graphs(graphs: Any, seed: int, size: int, dtype: str, off: tuple
     assert graphs.faults(graph, off) == [], str(graph)
 
 
+@pytest.mark.parametrize("number", [1012, 1190, 1550, 3191, 4116, 6755, 7122, 7129, 13632])
+def test_graphs_that_were_wrong_once(graphs: Any, number: int) -> None:
+    """Pieces of joined arrays, also empty ones, products with 1, and copies that several ops read."""
+    assert graphs.faults(graphs.numbered(number, graphs.FEW_KERNELS)) == []
+
+
 def test_the_graphs_find_a_wrong_compiler(graphs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that is given away before its last reader is found, by bits or by the verification."""
     right = plan._last_reads

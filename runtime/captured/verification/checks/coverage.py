@@ -182,7 +182,8 @@ class _Coverage:
 
     def _stands_for(self, i: int, node: IRNode) -> bool:
         """Whether an op is the node's own, not the copy that it reads, and is given what the node reads."""
-        op, wanted = self.program.ops[i], [extent(self.program, id) for id in node.reads]
+        op = self.program.ops[i]
+        wanted = [extent(self.program, id) for id in node.reads if self.graph.values[id].spec.size]
         if op.outputs or self._op_of(op) != node.op:
             return False
         given = self._given(i)

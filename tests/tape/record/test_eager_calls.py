@@ -18,7 +18,7 @@ CALLS: list[tuple[Callable[[Any, Any, Any], Any], int]] = [
     (lambda x, w, b: ops.add(x, w), 8),
     (lambda x, w, b: x @ w, 9),
     (lambda x, w, b: ops.linear(x, w, b), 9),
-    (lambda x, w, b: ops.linear(x, w), 12),
+    (lambda x, w, b: ops.linear(x, w), 10),
 ]
 """Calls, and how many functions of Python each may enter; comprehensions count before Python 3.12."""
 
@@ -60,4 +60,4 @@ def test_a_warm_step_with_its_gradients_enters_few_functions() -> None:
 
     step()
     names = entered(step)
-    assert len(names) <= 133, names
+    assert len(names) <= 138, names

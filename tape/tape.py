@@ -238,10 +238,9 @@ class Tape(Inspection, Generic[D]):
         if shape is not None:
             self.bind(op.where_named, shape, out.sizes)
         if others:
-            sources = [
-                source or (None if value is None else self._constant(x, value, place))
-                for x, source, value in zip(inputs, sources, values, strict=True)
-            ]
+            for i, value in enumerate(values):
+                if sources[i] is None and value is not None:
+                    sources[i] = self._constant(inputs[i], value, place)
         wanted = wanted and out.spec.floating
         if wanted and op.stops:
             given = zip(sources, op.smooth, strict=True)

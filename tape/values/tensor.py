@@ -29,6 +29,9 @@ INT64 = 1 << 63
 NUMBERS_KEPT = 1024
 """Numbers beside tensors that are kept, converted."""
 
+WRITTEN_OUT = 1024
+"""Elements up to which they are kept written out, as kernels take them."""
+
 _shape = lru_cache(NUMBERS_KEPT)(Shape[*tuple[Any, ...]])
 """The shape of sizes, which is asked for in every derivative."""
 
@@ -70,7 +73,7 @@ class AnyTensor:
 
         numpy's conversion follows the calling thread's floating-point flags, which other libraries set.
         """
-        number: Any = plain(value)
+        number: Any = value if value.__class__ is float else plain(value)
         if number.__class__ is float or (dtype in FLOATS and not -INT64 <= number < INT64):
             return _repeated(float(number).hex(), dtype, shape)
         return cls(np.broadcast_to(np.array(number).astype(dtype), shape))
@@ -200,4 +203,5 @@ def _repeated(hexadecimal: str, dtype: np.dtype[Any], shape: tuple[int, ...]) ->
         rounded = np.empty((), dtype)
         launch(arithmetic.to_float32, given.dtype, Words(1), (rounded, given), 1)
         given = rounded
-    return AnyTensor(np.broadcast_to(given.astype(dtype), shape))
+    repeated = np.broadcast_to(given.astype(dtype), shape)
+    return AnyTensor(repeated.copy() if repeated.size <= WRITTEN_OUT else repeated)

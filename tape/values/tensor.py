@@ -29,9 +29,6 @@ INT64 = 1 << 63
 NUMBERS_KEPT = 1024
 """Numbers beside tensors that are kept, converted."""
 
-WRITTEN_OUT = 1024
-"""Elements up to which they are kept written out, as kernels take them."""
-
 _shape = lru_cache(NUMBERS_KEPT)(Shape[*tuple[Any, ...]])
 """The shape of sizes, which is asked for in every derivative."""
 
@@ -203,5 +200,4 @@ def _repeated(hexadecimal: str, dtype: np.dtype[Any], shape: tuple[int, ...]) ->
         rounded = np.empty((), dtype)
         launch(arithmetic.to_float32, given.dtype, Words(1), (rounded, given), 1)
         given = rounded
-    repeated = np.broadcast_to(given.astype(dtype), shape)
-    return AnyTensor(repeated.copy() if repeated.size <= WRITTEN_OUT else repeated)
+    return AnyTensor(np.broadcast_to(given.astype(dtype), shape))

@@ -385,10 +385,10 @@ class Tape(Inspection, Generic[D]):
 
     def sweep(self, cotangents: list[Any], start: int, create_graph: bool, live: Live = None) -> DenseGrads[Any]:
         """The reverse sweep down from node ``start``, from cotangents that fit."""
-        nodes = self._nodes
+        nodes, generation = self._nodes, self.generation
 
         def lift(id: int) -> Any:
-            return self.var(id) if create_graph else nodes[id].value
+            return Var(self, id, generation) if create_graph else nodes[id].value
 
         accept: Callable[[Any], Any] = self._as_var if create_graph else _as_tensor
         hooked = partial(self._hooks.run, accept=accept) if self._hooks else None

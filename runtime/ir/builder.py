@@ -176,7 +176,7 @@ class Builder:
         assert node.op is not None, "a leaf is a value without a node"
         given = [None if source is None else source.id for source in node.sources]
         inputs = tuple(given if ids is None else [None if x is None else ids[x] for x in given])
-        attrs = {key: canonical(value) for key, value in node.attrs.items()}
+        attrs = {key: canonical(value) for key, value in node.attrs.items()} if node.attrs else {}
         self.nodes.append(IRNode(len(self.nodes), node.op.name, inputs, (id,), attrs))
 
     def call(self, call: BodyCall, results: Mapping[str, int]) -> None:

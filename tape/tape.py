@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .errors import DomainError, DTypeError, GradientError, ShapeError
 from .graph.backward import DenseGrads, Live, cotangent, seed_of, sweep, zeros
 from .graph.hooks import Hook, HookHandle, Hooks
-from .graph.node import Node
+from .graph.node import NO_ATTRIBUTES, Node
 from .graph.nonfinite import require_finite_value
 from .inspect.inspection import Inspection
 from .location import CodePosition, caller
@@ -297,7 +297,7 @@ class Tape(Inspection, Generic[D]):
         self, value: AnyTensor, name: str | None, place: CodePosition | None, *, requires_grad: bool
     ) -> Node:
         """A new leaf."""
-        node = Node(len(self._nodes), None, {}, value, (), requires_grad, name, self._scope, place)
+        node = Node(len(self._nodes), None, NO_ATTRIBUTES, value, (), requires_grad, name, self._scope, place)
         self._nodes.append(node)
         return node
 

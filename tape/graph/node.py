@@ -1,6 +1,7 @@
 """Nodes: what a tape is made of."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NoReturn, Protocol
 
 from ..errors import GradientError, ShapeError
@@ -12,6 +13,9 @@ from ..var.var import Var, shape_of
 
 LEAF = "leaf"
 """The op name of nodes that no op made."""
+
+NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
+"""Their attributes."""
 
 
 class Loop(Protocol):

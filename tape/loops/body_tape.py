@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import TapeError
-from ..graph.node import Node
+from ..graph.node import NO_ATTRIBUTES, Node
 from ..graph.nodes import Nodes
 from ..graph.symbol import Symbol, Why
 from ..location import caller
@@ -72,7 +72,7 @@ class BodyTape(Nodes):
 
     def symbol(self, spec: Spec, name: str | None = None, requires_grad: bool = True) -> AnyVar:
         """A leaf whose value is another one in every step."""
-        return self._append(None, {}, Symbol(spec, self.why), (), requires_grad and spec.floating, name)
+        return self._append(None, NO_ATTRIBUTES, Symbol(spec, self.why), (), requires_grad and spec.floating, name)
 
     def held(self, x: AnyVar) -> AnyVar:
         """A Var of this tape or of one around, as one of this tape. Raises TapeError for one of another tape."""

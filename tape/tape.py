@@ -221,7 +221,7 @@ class Tape(Inspection, Generic[D]):
         values: Sequence[Any] = []
         for x in inputs:
             if x.__class__ is Var:
-                source = nodes[x.id] if x.tape is self and x.generation == generation else self.node(x)
+                source: Node = nodes[x.id] if x.tape is self and x.generation == generation else self.node(x)
                 sources.append(source)
                 values.append(source.value)
                 wanted = wanted or source.requires_grad
@@ -388,7 +388,8 @@ class Tape(Inspection, Generic[D]):
         nodes, generation = self._nodes, self.generation
 
         def lift(id: int) -> Any:
-            return Var(self, id, generation) if create_graph else nodes[id].value
+            made: Any = Var(self, id, generation) if create_graph else nodes[id].value
+            return made
 
         accept: Callable[[Any], Any] = self._as_var if create_graph else _as_tensor
         hooked = partial(self._hooks.run, accept=accept) if self._hooks else None

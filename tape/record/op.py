@@ -198,7 +198,7 @@ class Op:
             else:
                 specs.append(value.spec)
                 arrays.append(value.array)
-        key = tuple(specs), attrs.key if attrs.__class__ is Attributes else self._key(attrs)
+        key = tuple(specs), attrs.key if type(attrs) is Attributes else self._key(attrs)
         run, spec = self.prepared.get(key) or self._prepare(key, specs, attrs)
         return AnyTensor(run(arrays), spec)
 

@@ -218,19 +218,19 @@ class Tape(Inspection, Generic[D]):
             attrs, shape = op.resolve(attrs, self._dims)
         generation, nodes, wanted, others = self.generation, self._nodes, False, False
         sources: list[Node | None] = []
-        values: Sequence[Any] = []
+        given: list[Any] = []
         for x in inputs:
             if x.__class__ is Var:
-                source: Node = nodes[x.id] if x.tape is self and x.generation == generation else self.node(x)
+                id: int = x.id
+                source = nodes[id] if x.tape is self and x.generation == generation else self.node(x)
                 sources.append(source)
-                values.append(source.value)
+                given.append(source.value)
                 wanted = wanted or source.requires_grad
             else:
                 others = others or x is not None
                 sources.append(None)
-                values.append(x)
-        if others:
-            values = op.tensors(values)
+                given.append(x)
+        values: Sequence[AnyTensor | None] = op.tensors(given) if others else given
         out = self._result(op, values, attrs)
         place = caller() if self._locations else None
         if self._check:
@@ -243,8 +243,8 @@ class Tape(Inspection, Generic[D]):
                     sources[i] = self._constant(inputs[i], value, place)
         wanted = wanted and out.spec.floating
         if wanted and op.stops:
-            given = zip(sources, op.smooth, strict=True)
-            wanted = any(smooth and x is not None and x.requires_grad for x, smooth in given)
+            each = zip(sources, op.smooth, strict=True)
+            wanted = any(smooth and source is not None and source.requires_grad for source, smooth in each)
         id = len(nodes)
         nodes.append(Node(id, op, attrs, out, tuple(sources), wanted, None, self._scope, place))
         return Var(self, id, generation)
@@ -388,8 +388,10 @@ class Tape(Inspection, Generic[D]):
         nodes, generation = self._nodes, self.generation
 
         def lift(id: int) -> Any:
-            made: Any = Var(self, id, generation) if create_graph else nodes[id].value
-            return made
+            if not create_graph:
+                return nodes[id].value
+            var: AnyVar = Var(self, id, generation)
+            return var
 
         accept: Callable[[Any], Any] = self._as_var if create_graph else _as_tensor
         hooked = partial(self._hooks.run, accept=accept) if self._hooks else None

@@ -1,5 +1,7 @@
 """The program ``dgrr``, which ``python -m dgrr`` is too: the command line, with Ctrl-C answered while it is loaded."""
 
+import gc
+
 from .base.interruption import arm, disarm
 
 
@@ -10,6 +12,7 @@ def main() -> int:
 
     code = run()
     disarm()
+    gc.freeze()  # else Python looks through all that was loaded for cycles, several times, before it ends
     return code
 
 

@@ -88,9 +88,10 @@ def _cell(file: str) -> str | None:
 def caller() -> CodePosition | None:
     """The place in the first frame outside this package, for a function two calls inside it.
 
-    Called for every op, so it only walks: 0.3 us below an op called through its public function.
+    Called for every op, so it only walks, and makes no frame objects of the frames between: 0.2 us below an op called
+    through its public function.
     """
-    frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    frame: FrameType | None = sys._getframe(3)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and _INSIDE[frame.f_code.co_filename]:
         frame = frame.f_back
     return None if frame is None or frame.f_code.co_filename == PROGRAM else (frame.f_code, frame.f_lasti)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .errors import DomainError, DTypeError, GradientError, ShapeError
 from .graph.backward import DenseGrads, Live, cotangent, seed_of, sweep, zeros
 from .graph.hooks import Hook, HookHandle, Hooks
-from .graph.node import Node
+from .graph.node import NO_ATTRIBUTES, Node
 from .graph.nonfinite import require_finite_value
 from .inspect.inspection import Inspection
 from .location import CodePosition, caller
@@ -128,8 +128,8 @@ class Tape(Inspection, Generic[D]):
         if requires_grad.__class__ is not bool:
             requires_grad = TRUTH(f"{call}: argument 'requires_grad'", requires_grad)
         wanted, place = requires_grad and tensor.spec.floating, caller() if self._locations else None
-        id = self._append_leaf(tensor, name, place, requires_grad=wanted)
-        return Var(self, id, self.generation)
+        node = self._append_leaf(tensor, name, place, requires_grad=wanted)
+        return Var(self, node.id, self.generation)
 
     def bind(self, call: str, pattern: Pattern, sizes: tuple[int, ...]) -> None:
         """Unify a named shape with sizes; its Dims keep their sizes on this tape. Raises ShapeError."""
@@ -216,21 +216,20 @@ class Tape(Inspection, Generic[D]):
         shape = None
         if op.named:
             attrs, shape = op.resolve(attrs, self._dims)
-        generation, all_nodes, others = self.generation, self._nodes, False
-        parents: list[int] = []
+        generation, nodes, wanted, others = self.generation, self._nodes, False, False
+        sources: list[Node | None] = []
         given: list[Any] = []
-        needs: list[bool] = []
-        for x, smooth in zip(inputs, op.smooth):  # noqa: B905  (strict costs 0.1 us; both are as long as the inputs)
+        for x in inputs:
             if x.__class__ is Var:
                 id: int = x.id
-                node = all_nodes[id] if x.tape is self and x.generation == generation else self.node(x)
-                parents.append(id)
-                given.append(node.value)
-                needs.append(smooth and node.requires_grad)
+                source = nodes[id] if x.tape is self and x.generation == generation else self.node(x)
+                sources.append(source)
+                given.append(source.value)
+                wanted = wanted or source.requires_grad
             else:
                 others = others or x is not None
+                sources.append(None)
                 given.append(x)
-                needs.append(False)
         values: Sequence[AnyTensor | None] = op.tensors(given) if others else given
         out = self._result(op, values, attrs)
         place = caller() if self._locations else None
@@ -239,25 +238,20 @@ class Tape(Inspection, Generic[D]):
         if shape is not None:
             self.bind(op.where_named, shape, out.sizes)
         if others:
-            parents = self._with_constants(inputs, values, place)
-        wanted, kept = out.spec.floating and True in needs, tuple(needs)  # which the collector need not look into
-        if not wanted:
-            kept = (False,) * len(kept)
-        new = len(all_nodes)
-        all_nodes.append(Node(new, op, attrs, out, tuple(parents), values, kept, wanted, None, self._scope, place))
-        return Var(self, new, generation)
+            for i, value in enumerate(values):
+                if sources[i] is None and value is not None:
+                    sources[i] = self._constant(inputs[i], value, place)
+        wanted = wanted and out.spec.floating
+        if wanted and op.stops:
+            each = zip(sources, op.smooth, strict=True)
+            wanted = any(smooth and source is not None and source.requires_grad for source, smooth in each)
+        id = len(nodes)
+        nodes.append(Node(id, op, attrs, out, tuple(sources), wanted, None, self._scope, place))
+        return Var(self, id, generation)
 
-    def _with_constants(
-        self, inputs: Sequence[Any], values: Sequence[AnyTensor | None], place: CodePosition | None
-    ) -> list[int]:
-        """The ids of the inputs that are given, after appending a constant for each that is no Var."""
-        ids: list[int] = []
-        for x, value in zip(inputs, values, strict=True):
-            if x.__class__ is Var:
-                ids.append(x.id)
-            elif value is not None:
-                ids.append(self._append_leaf(value, None, place, requires_grad=False))
-        return ids
+    def _constant(self, given: Any, value: AnyTensor, place: CodePosition | None) -> Node:
+        """A new constant of what was given for an input."""
+        return self._append_leaf(value, None, place, requires_grad=False)
 
     # ------------------------------------------------------------------ loops, choices, checkpoints
 
@@ -301,11 +295,11 @@ class Tape(Inspection, Generic[D]):
 
     def _append_leaf(
         self, value: AnyTensor, name: str | None, place: CodePosition | None, *, requires_grad: bool
-    ) -> int:
-        """The id of a new leaf."""
-        id = len(self._nodes)
-        self._nodes.append(Node(id, None, {}, value, (), (), (), requires_grad, name, self._scope, place))
-        return id
+    ) -> Node:
+        """A new leaf."""
+        node = Node(len(self._nodes), None, NO_ATTRIBUTES, value, (), requires_grad, name, self._scope, place)
+        self._nodes.append(node)
+        return node
 
     # ------------------------------------------------------------------ backward
 
@@ -391,10 +385,13 @@ class Tape(Inspection, Generic[D]):
 
     def sweep(self, cotangents: list[Any], start: int, create_graph: bool, live: Live = None) -> DenseGrads[Any]:
         """The reverse sweep down from node ``start``, from cotangents that fit."""
-        nodes = self._nodes
+        nodes, generation = self._nodes, self.generation
 
         def lift(id: int) -> Any:
-            return self.var(id) if create_graph else nodes[id].value
+            if not create_graph:
+                return nodes[id].value
+            var: AnyVar = Var(self, id, generation)
+            return var
 
         accept: Callable[[Any], Any] = self._as_var if create_graph else _as_tensor
         hooked = partial(self._hooks.run, accept=accept) if self._hooks else None

@@ -141,15 +141,10 @@ class ReplayedStep(TrainingStep):
         if not every:
             return np.empty(0)
         plans = self._standing(self.bind(every[0]), len(every))
-        for i, batch in enumerate(every):
-            if batch_signature(batch) != plans.signature:
-                raise ShapeError(
-                    f"steps: batch {i}: expected {shown(plans.signature)}, got {shown(batch_signature(batch))}"
-                )
-        flats = [
-            [np.array(a, b.dtype, order="C") for a, b in zip(batch_arrays(e), plans.inputs, strict=True)] for e in every
-        ]
-        return self._losses(plans, plans.of_arrays(flats), len(every))
+        sources = plans.sources(every)
+        if sources.steps < len(every):
+            sources = plans.of_arrays([_converted(plans, i, batch) for i, batch in enumerate(every)])
+        return self._losses(plans, sources, len(every))
 
     def several(
         self, batches: Sequence[Any], number: int, recorder: LaunchRecorder | None = None
@@ -308,6 +303,14 @@ def mirror_of(arrays: StateDict, device: str, number: int = 0) -> "Mirror | None
     mirror = Mirror(gpu(number))
     mirror.train(array for part in arrays.values() for array in part.values())
     return mirror
+
+
+def _converted(plans: Plans, i: int, batch: Any) -> list[Array]:
+    """The arrays of one of several batches as the plans take them. Raises ShapeError for one of another signature."""
+    signature = batch_signature(batch)
+    if signature != plans.signature:
+        raise ShapeError(f"steps: batch {i}: expected {shown(plans.signature)}, got {shown(signature)}")
+    return [np.array(a, b.dtype, order="C") for a, b in zip(batch_arrays(batch), plans.inputs, strict=True)]
 
 
 def shown(key: BatchSignature) -> str:

@@ -168,15 +168,15 @@ class Builder:
             content = self.constant(id, node.value.array)
             return self.declare(Value(id, spec.shape, spec.dtype, Role.CONST, node.name or "", content))
         self.declare(Value(id, spec.shape, spec.dtype, Role.STATIC, node.name or ""))
-        self.add(node, id, [ids[parent] for parent in node.parents])
+        self.add(node, id, ids)
         return id
 
-    def add(self, node: Node, id: int, parents: Iterable[int]) -> None:
-        """The node that makes the value ``id`` by the op of a tape's node, from the values of its parents."""
+    def add(self, node: Node, id: int, ids: Mapping[int, int] | None = None) -> None:
+        """The node that makes the value ``id`` by the op of a tape's node; ``ids`` are those here of its parents."""
         assert node.op is not None, "a leaf is a value without a node"
-        given = iter(parents)
-        inputs = tuple([None if x is None else next(given) for x in node.inputs] if None in node.inputs else given)
-        attrs = {key: canonical(value) for key, value in node.attrs.items()}
+        given = [None if source is None else source.id for source in node.sources]
+        inputs = tuple(given if ids is None else [None if x is None else ids[x] for x in given])
+        attrs = {key: canonical(value) for key, value in node.attrs.items()} if node.attrs else {}
         self.nodes.append(IRNode(len(self.nodes), node.op.name, inputs, (id,), attrs))
 
     def call(self, call: BodyCall, results: Mapping[str, int]) -> None:
@@ -197,7 +197,7 @@ class Builder:
             self.declare(Value(node.id, spec.shape, spec.dtype, Role.STATIC, node.name or ""))
             call: BodyCall | None = node.loop
             if call is None:
-                self.add(node, node.id, node.parents)
+                self.add(node, node.id)
             elif call.first == node.id:
                 self.call(call, {key: id for key, id in call.results.items() if id < len(listed)})
 

@@ -89,8 +89,7 @@ def sweep(
 
 def lifted(node: Node, lift: Lift) -> list[Any]:
     """The inputs of a node as its op's derivatives take them; None for an omitted one."""
-    ids = iter(node.parents)
-    return [None if x is None else lift(next(ids)) for x in node.inputs]
+    return [None if source is None else lift(source.id) for source in node.sources]
 
 
 def depending(nodes: Sequence[Node], inputs: Collection[int], stop: int) -> set[int]:

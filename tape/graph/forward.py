@@ -16,8 +16,7 @@ def push(nodes: Sequence[Node], tangents: dict[int, Any], start: int, stop: int,
         node = nodes[id]
         if node.op is None:
             continue
-        ids = iter(node.parents)
-        given = [None if x is None else tangents.get(next(ids)) for x in node.inputs]
+        given = [None if source is None else tangents.get(source.id) for source in node.sources]
         made = node.op.push(given, lifted(node, lift), lift(id), node.attrs)
         if made is not None:
             tangents[id] = made

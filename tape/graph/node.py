@@ -1,6 +1,7 @@
 """Nodes: what a tape is made of."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NoReturn, Protocol
 
 from ..errors import GradientError, ShapeError
@@ -12,6 +13,9 @@ from ..var.var import Var, shape_of
 
 LEAF = "leaf"
 """The op name of nodes that no op made."""
+
+NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
+"""Their attributes."""
 
 
 class Loop(Protocol):
@@ -31,14 +35,14 @@ class Loop(Protocol):
 class Node(Unique):
     """One value on a tape, how it was made, and the way back.
 
-    ``op`` is None for a leaf; ``inputs`` are the values that the op was given, None for an omitted one,
-    and ``parents`` the ids of those that were given. ``scope`` is the dotted name of the tape's scope that the
-    node was made in, and ``place`` where in the program, if the tape notes that.
+    ``op`` is None for a leaf; ``sources`` are the nodes whose values the op was given, None for an omitted one.
+    ``scope`` is the dotted name of the tape's scope that the node was made in, and ``place`` where in the program, if
+    the tape notes that.
     """
 
     instead = "it is a row of its tape; take its value: node.value"
 
-    __slots__ = ("attrs", "id", "inputs", "name", "needs", "op", "parents", "place", "requires_grad", "scope", "value")
+    __slots__ = ("attrs", "id", "name", "op", "place", "requires_grad", "scope", "sources", "value")
 
     loop: Any = None
     """The loop of which the node is one of several results; None for all others."""
@@ -49,21 +53,35 @@ class Node(Unique):
         op: Op | None,
         attrs: Mapping[str, Any],
         value: AnyTensor,
-        parents: tuple[int, ...],
-        inputs: Sequence[AnyTensor | None],
-        needs: Sequence[bool],
+        sources: "Sequence[Node | None]",
         requires_grad: bool,
         name: str | None,
         scope: str,
         place: CodePosition | None,
     ) -> None:
         self.id, self.op, self.attrs = id, op, attrs  # of more than three at once Python would make a tuple
-        self.value, self.parents, self.inputs = value, parents, inputs
-        self.needs, self.requires_grad = needs, requires_grad
+        self.value, self.sources, self.requires_grad = value, sources, requires_grad
         self.name, self.scope, self.place = name, scope, place
 
     def __repr__(self) -> str:
         return f"<{self.title}: {self.value.dtype} {self.value.sizes}>"
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        """The ids of the nodes whose values the op was given."""
+        return tuple([source.id for source in self.sources if source is not None])
+
+    @property
+    def inputs(self) -> list[AnyTensor | None]:
+        """The values that the op was given, None for an omitted one."""
+        return [None if source is None else source.value for source in self.sources]
+
+    @property
+    def needs(self) -> list[bool]:
+        """Whether a gradient flows to each of the parents."""
+        smooth: Sequence[bool] = self.op.smooth if self.op else ()
+        given = zip(self.sources, smooth, strict=True)
+        return [self.requires_grad and goes and x.requires_grad for x, goes in given if x is not None]
 
     @property
     def op_name(self) -> str:
@@ -101,17 +119,13 @@ class Node(Unique):
         """
         if self.op is None:
             return []
-        ids: Sequence[int] = self.parents
-        if None in self.inputs:
-            every = iter(ids)
-            ids = [-1 if x is None else next(every) for x in self.inputs]
-        needs = self.needs if live is None else [need and ids[i] in live for i, need in enumerate(self.needs)]
+        needs = [x is not None and x.requires_grad and (live is None or x.id in live) for x in self.sources]
         found: list[tuple[int, Any]] = []
         for i, made in self.op.pull(g, inputs, output, self.attrs, needs):
-            value = self.inputs[i]
-            if value is not None and (made.value if made.__class__ is Var else made).spec is not value.spec:
-                self._refuse(value, ids[i], made)
-            found.append((ids[i], made))
+            source: Any = self.sources[i]
+            if (made.value if made.__class__ is Var else made).spec is not source.value.spec:
+                self._refuse(source.value, source.id, made)
+            found.append((source.id, made))
         return found
 
     def _refuse(self, value: AnyTensor, parent: int, contribution: Any) -> NoReturn:

@@ -86,8 +86,7 @@ def _stops(nodes: Sequence[Node], start: int, path: set[int]) -> list[int]:
     open, stops = {start}, list[int]()
     for id in sorted(path - {start}):
         node = nodes[id]
-        given = [needed for x, needed in zip(node.inputs, node.needs, strict=True) if x is not None]
-        fed = [needed for parent, needed in zip(node.parents, given, strict=True) if parent in open]
+        fed = [needed for parent, needed in zip(node.parents, node.needs, strict=True) if parent in open]
         if any(fed):
             open.add(id)
         elif fed:

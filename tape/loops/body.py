@@ -63,18 +63,13 @@ class Body:
         known = set(inputs)
         for _ in range(min(steps, len(self.carry) + 1)):
             for node in self.nodes:
-                if any(need and parent in known for need, parent in zip(given(node), node.parents, strict=True)):
+                if any(need and parent in known for need, parent in zip(node.needs, node.parents, strict=True)):
                     known.add(node.id)
             handed = {id for id, after in zip(self.carry, self.after, strict=True) if after in known}
             if handed <= known:
                 break
             known |= handed
         return known
-
-
-def given(node: Node) -> list[bool]:
-    """Whether a node passes gradients to each of its parents."""
-    return [need for need, x in zip(node.needs, node.inputs, strict=True) if x is not None]
 
 
 def sharing(sides: Mapping[str, tuple[BodyTape, Sequence[AnyVar]]]) -> tuple[dict[str, Body], list[AnyVar]]:

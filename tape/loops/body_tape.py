@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import TapeError
-from ..graph.node import Node
+from ..graph.node import NO_ATTRIBUTES, Node
 from ..graph.nodes import Nodes
 from ..graph.symbol import Symbol, Why
 from ..location import caller
@@ -72,7 +72,7 @@ class BodyTape(Nodes):
 
     def symbol(self, spec: Spec, name: str | None = None, requires_grad: bool = True) -> AnyVar:
         """A leaf whose value is another one in every step."""
-        return self._append(None, {}, Symbol(spec, self.why), (), (), (), requires_grad and spec.floating, name)
+        return self._append(None, NO_ATTRIBUTES, Symbol(spec, self.why), (), requires_grad and spec.floating, name)
 
     def held(self, x: AnyVar) -> AnyVar:
         """A Var of this tape or of one around, as one of this tape. Raises TapeError for one of another tape."""
@@ -105,18 +105,13 @@ class BodyTape(Nodes):
         shape = None
         if op.named:
             attrs, shape = op.resolve(attrs, self.dims)
-        given = self._operands(op, inputs)
-        nodes = [None if x is None else self._nodes[x.id] for x in given]
-        values = [None if node is None else node.value for node in nodes]
-        made = op.infer_spec([None if v is None else v.spec for v in values], attrs)
+        nodes = [None if x is None else self._nodes[x.id] for x in self._operands(op, inputs)]
+        made = op.infer_spec([None if node is None else node.value.spec for node in nodes], attrs)
         if shape is not None:
             self.bind(op.where_named, shape, made.shape)
-        needs = [
-            smooth and made.floating and node is not None and node.requires_grad
-            for smooth, node in zip(op.smooth, nodes, strict=True)
-        ]
-        parents = tuple([x.id for x in given if x is not None])
-        return self._append(op, attrs, Symbol(made, self.why), parents, values, needs, True in needs, None)
+        given = zip(nodes, op.smooth, strict=True)
+        wanted = made.floating and any(smooth and node is not None and node.requires_grad for node, smooth in given)
+        return self._append(op, attrs, Symbol(made, self.why), tuple(nodes), wanted, None)
 
     def _operands(self, op: Op, inputs: Sequence[Any]) -> list[AnyVar | None]:
         """The inputs as Vars of this tape: constants are made on the tape around."""

@@ -67,6 +67,11 @@ class BodyCall(ABC):
         """The tangent of a result, recorded where nothing runs."""
         return self.written(inputs).push(tangents, key)
 
+    @property
+    def smooth(self) -> tuple[bool, ...]:
+        """Which inputs have a derivative: each, if what it is made of has."""
+        return (True,) * len(self.inputs)
+
     # ------------------------------------------------------------------ results
 
     @cached_property
@@ -98,11 +103,8 @@ class BodyCall(ABC):
         id = len(nodes)
         self.results[key] = id
         self.first = id if self.first < 0 else self.first
-        values = [x.value for x in self.inputs]
-        wanted = self.run.requires(key)
-        needs = [wanted and tape.node(x).requires_grad for x in self.inputs]
-        parents = tuple([x.id for x in self.inputs])
-        head = (self, {"result": key}, self.run.value(key), parents, values, needs, wanted, None)
+        sources = tuple([tape.node(x) for x in self.inputs])
+        head = (self, {"result": key}, self.run.value(key), sources, self.run.requires(key), None)
         row: list[Any] = [id, *head, tape.scope_name, caller()]
         node = ResultNode(*row)
         node.loop = self

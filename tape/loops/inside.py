@@ -25,11 +25,9 @@ def of_step(tape: Any, body: Body, known: dict[int, AnyVar], cotangents: Sequenc
     nodes: list[Node] = []
     found: list[AnyTensor | None] = []
     for node in body.nodes[: body.size]:
-        values = {parent: known[parent].value for parent in node.parents}
-        parents = iter(node.parents)
-        inputs = [None if x is None else values[next(parents)] for x in node.inputs]
+        sources = tuple([None if x is None else nodes[x.id] for x in node.sources])
         was: Node = tape.node(known[node.id])
-        head = (node.id, node.op, node.attrs, was.value, node.parents, inputs, node.needs, was.requires_grad)
+        head = (node.id, node.op, node.attrs, was.value, sources, was.requires_grad)
         row: list[Any] = [*head, node.name, node.scope, node.place]
         made = StepNode(*row)
         made.loop = was.loop if node.loop is not None else None

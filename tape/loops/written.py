@@ -187,8 +187,7 @@ def written(call: Any, inputs: Sequence[AnyVar]) -> tuple[Any, Leaves, Rows]:
 
 def again(tape: Any, node: Node, known: dict[int, AnyVar]) -> AnyVar:
     """What a node of a body gives on a tape, for inputs that are known there."""
-    parents = iter(node.parents)
-    inputs = [None if x is None else known[next(parents)] for x in node.inputs]
+    inputs = [None if source is None else known[source.id] for source in node.sources]
     made: AnyVar
     if node.loop is None:
         made = tape.apply(node.op, inputs, node.attrs)

@@ -8,6 +8,7 @@ import numpy as np
 from ..errors import DTypeError, TapeError
 from ..values.attributes import plain
 from ..values.tensor import AnyTensor
+from ..var.broadcasting import shape_of
 from ..var.var import Var
 from .kinds import require_in_range
 from .signature import Signature
@@ -27,9 +28,9 @@ def tensors_of(signature: Signature, inputs: Sequence[Any]) -> list[AnyTensor | 
 
     Raises TapeError if no input is a tensor, DTypeError for what cannot become one.
     """
-    if not any(isinstance(x, AnyTensor) for x in inputs):
+    if AnyTensor not in map(type, inputs) and not any(isinstance(x, AnyTensor) for x in inputs):
         raise TapeError(f"{signature.name}: expected a Var among the arguments; put an array on a tape with tape.leaf")
-    return [_tensor(signature, i, x, inputs) for i, x in enumerate(inputs)]
+    return [x if x.__class__ is AnyTensor else _tensor(signature, i, x, inputs) for i, x in enumerate(inputs)]
 
 
 def _tensor(signature: Signature, i: int, x: Any, inputs: Sequence[Any]) -> AnyTensor | None:
@@ -64,7 +65,7 @@ def _constant(signature: Signature, x: float | np.generic, i: int, inputs: Seque
     dtype = like.dtype if own is None else own
     if dtype.kind != "f" or x.__class__ is not float:
         _require_exact(signature.where(signature.inputs[i]), x, dtype)
-    return AnyTensor.number(x, dtype, tuple(like.shape))
+    return AnyTensor.number(x, dtype, shape_of(like))
 
 
 def _no_type(signature: Signature, x: object, i: int, inputs: Sequence[Any]) -> DTypeError:

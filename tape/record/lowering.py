@@ -119,7 +119,7 @@ class ViewStep:
 
 
 Step = KernelStep | StridedStep | ViewStep
-Runner = Callable[..., Array]
+Runner = Callable[[Sequence[Array]], Array]
 
 
 def call(
@@ -192,22 +192,27 @@ def prepare(inputs: Sequence[Slot], result: Slot) -> Runner:
     """A function of the inputs' arrays that gives the result's, read-only, with everything decided that can be."""
     slots = order(result)
     if len(slots) == 1 and slots[0].step is not None and slots[0].step.inputs == tuple(inputs):
-        return _frozen(slots[0].step)
+        return runner(slots[0].step)
     places = {slot: i for i, slot in enumerate((*inputs, *slots))}
     steps = [slot.step for slot in slots if slot.step is not None]
-    program = [(runner(step), _picked([places[x] for x in step.inputs])) for step in steps]
+    program = [_placed(step, [places[x] for x in step.inputs]) for step in steps]
     last, may_be_written = places[result], isinstance(result.step, ViewStep)
 
-    def run_program(*arrays: Array) -> Array:
+    def run_program(arrays: Sequence[Array]) -> Array:
         values = [*arrays]
         for run, picked in program:
-            values.append(run(*picked(values)))
+            values.append(run(picked(values)))
         out = values[last]
         if may_be_written:
             out.setflags(write=False)
         return out
 
     return run_program
+
+
+def _placed(step: Step, places: Sequence[int]) -> tuple[Callable[[Any], Array], Callable[[Sequence[Array]], Any]]:
+    """What runs a step, and what picks that which it takes among the values, where its inputs have these places."""
+    return (step.view, itemgetter(*places)) if isinstance(step, ViewStep) else (runner(step), _picked(places))
 
 
 def _picked(places: Sequence[int]) -> Callable[[Sequence[Array]], Sequence[Array]]:
@@ -217,23 +222,22 @@ def _picked(places: Sequence[int]) -> Callable[[Sequence[Array]], Sequence[Array
     return itemgetter(*places) if places else lambda values: ()
 
 
-def _frozen(step: Step) -> Runner:
-    """A function that runs one step on arrays and returns its output, read-only."""
-    run = runner(step)
+def runner(step: Step) -> Runner:
+    """A function that runs one step on arrays and returns its output, which is read-only."""
+    if isinstance(step, KernelStep):
+        return _kernel_runner(step)
+    return _strided_runner(step) if isinstance(step, StridedStep) else _view_runner(step)
 
-    def run_frozen(array: Array) -> Array:
-        out = run(array)
+
+def _view_runner(step: ViewStep) -> Runner:
+    view = step.view
+
+    def run_step(arrays: Sequence[Array]) -> Array:
+        out = view(arrays[0])
         out.setflags(write=False)
         return out
 
-    return run_frozen if isinstance(step, ViewStep) else run
-
-
-def runner(step: Step) -> Runner:
-    """A function that runs one step on arrays and returns its output: fresh and read-only, or a view."""
-    if isinstance(step, KernelStep):
-        return _kernel_runner(step)
-    return _strided_runner(step) if isinstance(step, StridedStep) else step.view
+    return run_step
 
 
 def _kernel_runner(step: KernelStep) -> Runner:
@@ -241,15 +245,15 @@ def _kernel_runner(step: KernelStep) -> Runner:
     shape, dtype, words = step.out.shape, step.out.dtype, ints.address
     empty, run_alone = np.empty, fill(1 + len(step.inputs))
 
-    def run_step(*arrays: Array) -> Array:
+    def run_step(arrays: Sequence[Array]) -> Array:
         out, status = empty(shape, dtype), REFUSED
         if work < launch.PARALLEL_WORK:
             status = run_alone(address, words, 0, (out, *arrays))
             if status == REFUSED:  # a repeated number, as a rule
-                arrays = tuple(map(dense, arrays))
+                arrays = list(map(dense, arrays))
                 status = run_alone(address, words, 0, (out, *arrays))
         if status == REFUSED:
-            arrays = tuple(map(dense, arrays))
+            arrays = list(map(dense, arrays))
             status = launch.run(address, ints, (out, *arrays), launch.parts_for(work))
             out.setflags(write=False)
         if status:
@@ -283,7 +287,7 @@ def _strided_runner(step: StridedStep) -> Runner:
     def prepared(strides: tuple[Sizes, ...], parts: int) -> tuple[Words, int]:
         return layout.words(strides), layout.scratch(strides, parts)
 
-    def run_step(*arrays: Array) -> Array:
+    def run_step(arrays: Sequence[Array]) -> Array:
         out, parts = empty(shape, dtype), 1 if work < launch.PARALLEL_WORK else launch.parts_for(work)
         if parts > 1:
             arrays = readable(arrays)
@@ -293,11 +297,11 @@ def _strided_runner(step: StridedStep) -> Runner:
             launch.run(address, words, given, parts)
             out.setflags(write=False)
         elif fill(len(given))(address, words.address, mask, given) == REFUSED:
-            return run_step(*readable(arrays))
+            return run_step(readable(arrays))
         return out
 
-    def readable(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
-        return tuple([_readable(a, i in strided) for i, a in enumerate(arrays)])
+    def readable(arrays: Sequence[Array]) -> Sequence[Array]:
+        return [_readable(a, i in strided) for i, a in enumerate(arrays)]
 
     return run_step
 

@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
-from operator import attrgetter
 from typing import Any, TypeVar, cast
 
+from ...base.arrays import Array
 from ..errors import DTypeError, ShapeError
 from ..values.attributes import Attributes, exact_key
 from ..values.shape import Bindings, Pattern
@@ -37,8 +37,6 @@ TENSORS = frozenset({AnyTensor, type(None)})
 
 PLAIN = frozenset({int, tuple})
 """What an attribute that may be given as ``Shape[...]`` is otherwise."""
-
-SPEC, ARRAY = attrgetter("spec"), attrgetter("array")
 
 MOST_ELEMENTS = (1 << 60) - 1
 """Of eight bytes each, as many as memory has addresses for."""
@@ -192,11 +190,17 @@ class Op:
 
     def compute(self, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
         """The value of the op on tensors. What is decided by their specs is kept, so that it is decided once."""
-        given = values if None not in values else [v for v in values if v is not None]
-        specs = tuple(map(SPEC, given)) if given is values else tuple([None if v is None else v.spec for v in values])
-        key = specs, attrs.key if type(attrs) is Attributes else self._key(attrs)
+        specs: list[Spec | None] = []
+        arrays: list[Array] = []
+        for value in values:
+            if value is None:
+                specs.append(None)
+            else:
+                specs.append(value.spec)
+                arrays.append(value.array)
+        key = tuple(specs), attrs.key if type(attrs) is Attributes else self._key(attrs)
         run, spec = self.prepared.get(key) or self._prepare(key, specs, attrs)
-        return AnyTensor(run(*map(ARRAY, given)), spec)
+        return AnyTensor(run(arrays), spec)
 
     def _key(self, attrs: Mapping[str, Any]) -> tuple[Any, ...]:
         """What tells attributes apart, as the ``key`` of `Attributes` does, in whatever order they are given."""
@@ -263,6 +267,11 @@ class Op:
     def smooth(self) -> tuple[bool, ...]:
         """Which inputs have a derivative."""
         return tuple(isinstance(rule, Derivative) for rule in self.vjp)
+
+    @cached_property
+    def stops(self) -> bool:
+        """Whether some input has no derivative."""
+        return not all(self.smooth)
 
     def pull(
         self, g: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any], needs: Sequence[bool]

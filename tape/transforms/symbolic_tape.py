@@ -12,6 +12,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ..errors import TapeError
+from ..graph.node import Node
 from ..graph.symbol import CAPTURE, VMAP, Symbol, Why
 from ..location import CodePosition
 from ..loops.call import BodyCall
@@ -55,13 +56,10 @@ class SymbolicTape(Tape[Any]):
         self._note(var.id, value)
         return var
 
-    def _with_constants(
-        self, inputs: Sequence[Any], values: Sequence[AnyTensor | None], place: CodePosition | None
-    ) -> list[int]:
-        ids = super()._with_constants(inputs, values, place)
-        for id, x in zip(ids, (x for x in inputs if x is not None), strict=True):
-            self._note(id, x)
-        return ids
+    def _constant(self, given: Any, value: AnyTensor, place: CodePosition | None) -> Node:
+        node = super()._constant(given, value, place)
+        self._note(node.id, given)
+        return node
 
     def _note(self, id: int, value: Any) -> None:
         if isinstance(value, np.ndarray):

@@ -125,8 +125,7 @@ def _replayed(nodes: Iterable[Node], known: dict[int, Any]) -> dict[int, Any]:
         if node.op is None:
             known[node.id] = node.value
             continue
-        parents = iter(node.parents)
-        inputs = [None if x is None else known[next(parents)] for x in node.inputs]
+        inputs = [None if source is None else known[source.id] for source in node.sources]
         if node.loop is None:
             known[node.id] = apply(node.op, inputs, node.attrs)
         else:

@@ -70,7 +70,7 @@ class AnyTensor:
 
         numpy's conversion follows the calling thread's floating-point flags, which other libraries set.
         """
-        number: Any = plain(value)
+        number: Any = value if value.__class__ is float else plain(value)
         if number.__class__ is float or (dtype in FLOATS and not -INT64 <= number < INT64):
             return _repeated(float(number).hex(), dtype, shape)
         return cls(np.broadcast_to(np.array(number).astype(dtype), shape))

@@ -106,9 +106,8 @@ def _exported(graph: Graph, node: Node, names: Mapping[int, str]) -> str:
     assert node.op is not None, "leaves are written before"
     if node.op.name not in EXPORTERS:
         raise _refused(node, "it has no form there")
-    parents = iter(node.parents)
-    inputs = [None if x is None else names[next(parents)] for x in node.inputs]
-    specs = [None if x is None else x.spec for x in node.inputs]
+    inputs = [None if source is None else names[source.id] for source in node.sources]
+    specs = [None if source is None else source.value.spec for source in node.sources]
     try:
         return EXPORTERS[node.op.name](OpCall(graph, inputs, specs, node.attrs, node.value.spec))
     except ExportError as error:

@@ -15,6 +15,7 @@ from dgrr.runtime.optim import Cosine, Rule
 from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import DomainError, ShapeError, ops
 
+from ...entered import entered
 from ..stepping import MODEL, RULES, Batch, batch_of, loss_fn, new_step, outcome, same_training
 
 # ------------------------------------------------------------------ batches
@@ -173,6 +174,25 @@ def test_replays_and_steps_are_single_steps(rule: Rule) -> None:
     assert step.steps(iter(several[:1])).shape == (1,)
     beside(several[0])
     assert step.digest() == beside.digest()
+
+
+def test_several_steps_on_batches_that_lie_otherwise_are_single_steps() -> None:
+    step, beside = new_step(Adam()), new_step(Adam())
+    several: list[Any] = [batch_of(0), list(batch_of(1)), batch_of(2)]
+    several += [(np.asfortranarray(x), y.astype(np.int32)) for x, y in [batch_of(3)]]
+    assert step.steps(several).tobytes() == np.array([beside(batch) for batch in several]).tobytes()
+    assert step.digest() == beside.digest()
+
+
+def test_a_step_enters_few_functions() -> None:
+    step, batch = new_step(Adam()), batch_of(0)
+    step.replay(100)  # behind which the next look at the loss function is far away
+    step.steps([batch] * 2)
+    step(batch)
+    alone = entered(lambda: step(batch))[1:]
+    assert len(alone) <= 6, alone
+    few, many = (entered(lambda n=n: step.steps([batch] * n)) for n in (2, 12))
+    assert len(many) - len(few) <= 20, many  # two for each batch more
 
 
 def test_no_steps_are_none() -> None:

@@ -76,7 +76,7 @@ def steps(case: Case) -> Iterator[tuple[Step, list[Array], Array]]:
     for slot in order(result):
         if slot.step is not None:
             inputs = [values[needed] for needed in slot.step.inputs]
-            values[slot] = runner(slot.step)(*inputs)
+            values[slot] = runner(slot.step)(inputs)
             yield slot.step, inputs, values[slot]
 
 

@@ -1,8 +1,8 @@
 """What pools cost beside PyTorch: ``python tests/bench/pool.py``.
 
-Forward and backward of (64, 16, 28, 28) float32 on one thread. Each engine runs in a process of its own; rounds
-alternate; the table shows the fastest of all in microseconds and PyTorch's divided by ours. A copy of the input is
-the speed of memory. Without PyTorch only our columns are printed.
+Forward and backward of (64, 16, 28, 28) and (64, 16, 8, 8) float32 on one thread. Each engine runs in a process of its
+own; rounds alternate; the table shows the fastest of all in microseconds and PyTorch's divided by ours. A copy of an
+input of that size is the speed of memory. Without PyTorch only our columns are printed.
 """
 
 import argparse
@@ -19,13 +19,14 @@ from rich.console import Console
 from rich.table import Table
 
 ROUNDS, CALLS = 3, 20
-SHAPE = (64, 16, 28, 28)
-POOLS = [(name, k, s, p) for name in ("max", "avg") for k, s, p in ((2, 2, 0), (3, 2, 1), (3, 1, 1), (3, 3, 0))]
+PLANES, SIZES = (64, 16), (28, 8)
+RULES = ((2, 2, 0), (3, 2, 1), (3, 1, 1), (3, 3, 0))
+POOLS = [(name, size, k, s, p) for size in SIZES for name in ("max", "avg") for k, s, p in RULES]
 Passes = tuple[Callable[[], Any], Callable[[], Any]]
 
 
-def label(name: str, kernel: int, stride: int, padding: int) -> str:
-    return f"{name} {kernel}x{kernel}, stride {stride}, padding {padding}"
+def label(name: str, size: int, kernel: int, stride: int, padding: int) -> str:
+    return f"{size}x{size}: {name} {kernel}x{kernel}, stride {stride}, padding {padding}"
 
 
 def dgrr_passes() -> dict[str, Passes]:
@@ -33,14 +34,15 @@ def dgrr_passes() -> dict[str, Passes]:
 
     set_threads(1)
     tape: Tape[Any] = Tape()
-    x = tape.leaf(np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32))
+    rng = np.random.default_rng(0)
 
-    def passes(name: str, kernel: int, stride: int, padding: int) -> Passes:
+    def passes(name: str, size: int, kernel: int, stride: int, padding: int) -> Passes:
+        x = tape.leaf(rng.standard_normal((*PLANES, size, size)).astype(np.float32))
         pool = {"max": ops.max_pool, "avg": ops.avg_pool}[name]
         y = pool(x, (kernel, kernel), stride, padding)
         seed = np.ones(y.shape, np.float32)
         return (
-            lambda: pool(tape.require_value(0, SHAPE), (kernel, kernel), stride, padding),
+            lambda: pool(tape.require_value(x.id, x.shape), (kernel, kernel), stride, padding),
             lambda: tape.backward_dense(y, seed),
         )
 
@@ -52,9 +54,9 @@ def torch_passes() -> dict[str, Passes]:
     from torch.nn import functional
 
     torch.set_num_threads(1)
-    x = torch.randn(SHAPE, requires_grad=True)
 
-    def passes(name: str, kernel: int, stride: int, padding: int) -> Passes:
+    def passes(name: str, size: int, kernel: int, stride: int, padding: int) -> Passes:
+        x = torch.randn((*PLANES, size, size), requires_grad=True)
         pool = {"max": functional.max_pool2d, "avg": functional.avg_pool2d}[name]
         y = pool(x, kernel, stride, padding)
         seed = torch.ones_like(y)
@@ -67,9 +69,13 @@ def torch_passes() -> dict[str, Passes]:
 
 
 def copy_passes() -> dict[str, Passes]:
-    x = np.ones(SHAPE, np.float32)
-    y = np.empty_like(x)
-    return {"copy": (lambda: np.copyto(y, x), lambda: np.copyto(y, x))}
+    def passes(size: int) -> Passes:
+        x = np.ones((*PLANES, size, size), np.float32)
+        y = np.empty_like(x)
+        return (lambda: np.copyto(y, x),) * 2
+
+    copies = {size: passes(size) for size in SIZES}
+    return {label(*pool): copies[pool[1]] for pool in POOLS}
 
 
 ENGINES = {"dgrr": dgrr_passes, "torch": torch_passes, "copy": copy_passes}
@@ -106,11 +112,10 @@ def main() -> None:
     rounds = [{e: one_round(e) for e in engines} for _ in range(ROUNDS)]
     best = {e: {n: np.min([r[e][n] for r in rounds], 0) for n in rounds[0][e]} for e in engines}
     table = Table("pool", "dgrr [us]", "torch [us]", "torch / dgrr", "forward and backward / copies")
-    copy = float(best["copy"]["copy"][0])
     for name, ours in best["dgrr"].items():
         theirs = best["torch"][name] if "torch" in best else np.full(2, np.nan)
         shown = [f"{a:.0f} + {b:.0f}" for a, b in (ours, theirs)]
-        table.add_row(name, *shown, f"{theirs.sum() / ours.sum():.2f}", f"{ours.sum() / copy:.1f}")
+        table.add_row(name, *shown, f"{theirs.sum() / ours.sum():.2f}", f"{ours.sum() / best['copy'][name][0]:.1f}")
     Console().print(table)
 
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from ....numerics.engine.code_for import GPU
 from ....numerics.engine.intrinsics import real, word
-from ....numerics.engine.kernel import kernel, share, vector_as
+from ....numerics.engine.kernel import kernel, share, vector, vector_as
 from ....numerics.simd.lanes import inlined
 from ....numerics.simd.minmax import larger
 from ....numerics.simd.operations import constant, select
-from ....numerics.simd.vectors import rolled
+from ....numerics.simd.vectors import load_part, rolled
 from .fold import (
     INT64,
     LINES_SPANNED,
@@ -24,12 +24,20 @@ from .fold import (
     line_offset,
     plane_of,
     room,
+    visit_cells,
     visit_columns,
     visit_lines,
     visit_share,
 )
 from .gather import same_bits
-from .windows import ADVANCE, COLUMNS, LINES, PLANE, SOURCE_PLANE, STEP, WINDOWS
+from .quarters import load_quarters, store_quarters
+from .windows import ADVANCE, COLUMNS, LINES, PLANE, QUARTERED, SOURCE_PLANE, STEP, WINDOWS
+
+
+@inlined
+def _one_nan(cells):
+    """Numbers in which all NaNs are one."""
+    return select(cells != cells, constant(cells, np.nan), cells)
 
 
 @inlined
@@ -44,7 +52,7 @@ def _first_largest(load, winner, most, where, x):
         for _ in range(count):
             rolled()
             cells = load(x, place, advance, left)
-            more = winner(most, select(cells != cells, constant(cells, np.nan), cells))  # all NaNs are one
+            more = winner(most, _one_nan(cells))
             found = select(same_bits(most, more), found, load(0, place, advance, left))
             most = more
             place += step
@@ -106,6 +114,26 @@ def _give_to_largest(table, ints, line, number):
 
 
 @inlined
+def _give_in_cell(table, width, i, left):
+    """What `_give` does: ``g`` stays with the first quarter of a cell until a later one is larger."""
+    x, out = vector(table, 2, 4 * i, 4 * left), vector(table, 0, 4 * i, 4 * left)
+    quarters = load_quarters(x, 0, width, left)
+    given = load_part(vector(table, 1, i, left), 0, left)
+    zero = constant(given, 0.0)
+    given = zero + given
+    first = _one_nan(quarters[0])
+    two = larger(first, _one_nan(quarters[1]))
+    kept = same_bits(first, two)
+    a, b = select(kept, given, zero), select(kept, zero, given)
+    three = larger(two, _one_nan(quarters[2]))
+    kept = same_bits(two, three)
+    a, b, c = select(kept, a, zero), select(kept, b, zero), select(kept, zero, given)
+    kept = same_bits(three, larger(three, _one_nan(quarters[3])))
+    a, b, c, d = select(kept, a, zero), select(kept, b, zero), select(kept, c, zero), select(kept, zero, given)
+    store_quarters(out, 0, width, left, (a, b, c, d))
+
+
+@inlined
 def _take_at(table, ints, line, number):
     columns, out, u = word(ints, COLUMNS), line_of(table, ints, 0, number), plane_of(table, ints, 1, line)
     positions = vector_as(table, INT64, 2, number * columns, columns)
@@ -133,10 +161,13 @@ def sums_where_largest(table, ints, part, parts):
 def give_to_largest(table, ints, part, parts):
     """``g[o]`` at the first of the largest cells of window o, +0 elsewhere; arrays: out, g, x.
 
-    For windows that share no cell; the words are those of the windows. Shares split planes, on a GPU windows.
+    For windows that share no cell; the words are those of the windows. Shares split planes, sixteens of `quartered`
+    cells, on a GPU windows.
     """
     if GPU:
         return visit_share(_give_to_largest, table, ints, part, parts, room(table))
+    if word(ints, QUARTERED):
+        return visit_cells(_give_in_cell, table, ints, part, parts)
     rows = word(ints, PLANE) // word(ints, COLUMNS)
     start, count = share(word(ints, LINES) // rows, part, parts)
     return visit_lines(_give_to_largest, table, ints, start * rows, (start + count) * rows, room(table))

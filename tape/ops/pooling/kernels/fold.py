@@ -135,6 +135,16 @@ def visit_share(visit, table, ints, part, parts, line):
 
 
 @inlined
+def visit_cells(visit, table, ints, part, parts):
+    """``visit(table, width, i, left)`` for every sixteen `quartered` cells of a share, from cell i on."""
+    width, cells = word(ints, COLUMNS), word(ints, LINES) * word(ints, COLUMNS)
+    start, count = share((cells + LANES - 1) // LANES, part, parts)
+    for i in range(start * LANES, min((start + count) * LANES, cells), LANES):
+        visit(table, width, i, min(LANES, cells - i))
+    return 0
+
+
+@inlined
 def visit_columns(visit, function, start, ints, line, *given):
     """``visit(load, store, function, start, where, *given)`` for every column of a line, in lanes where regular.
 

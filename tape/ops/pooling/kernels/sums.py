@@ -7,12 +7,15 @@ The words of all of them are made by `pooling_windows.words`.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 import numpy as np
 
+from ....numerics.engine.code_for import GPU
 from ....numerics.engine.intrinsics import real, word
-from ....numerics.engine.kernel import kernel
+from ....numerics.engine.kernel import kernel, vector
 from ....numerics.simd.lanes import inlined
 from ....numerics.simd.minmax import larger
-from .fold import LINES_SPANNED, fold, line_of, plane_of, room, visit_columns, visit_share
-from .windows import WINDOWS
+from ....numerics.simd.vectors import store_part
+from .fold import LINES_SPANNED, fold, line_of, plane_of, room, visit_cells, visit_columns, visit_share
+from .quarters import load_quarters
+from .windows import QUARTERED, WINDOWS
 
 
 @inlined
@@ -48,6 +51,13 @@ def _maxima(table, ints, line, number):
 
 
 @inlined
+def _cell_maxima(table, width, i, left):
+    x, out = vector(table, 1, 4 * i, 4 * left), vector(table, 0, i, left)
+    a, b, c, d = load_quarters(x, 0, width, left)
+    store_part(out, 0, left, larger(larger(larger(a, b), c), d))
+
+
+@inlined
 def _cells(table, ints, line, number):
     _fold_line(_cell, real(table, 0.0), table, ints, line, number)
 
@@ -69,6 +79,10 @@ def window_sums(table, ints, part, parts):
 @kernel
 def window_maxima(table, ints, part, parts):
     """``out[o]`` is the largest cell of window o; NaN wins, -0 < +0."""
+    if GPU:
+        return visit_share(_maxima, table, ints, part, parts, room(table))
+    if word(ints, QUARTERED):
+        return visit_cells(_cell_maxima, table, ints, part, parts)
     return visit_share(_maxima, table, ints, part, parts, room(table))
 
 

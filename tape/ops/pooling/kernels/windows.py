@@ -12,13 +12,19 @@ from math import prod
 # Positions of the words: how many lines (rows of the last axis) the output has; elements of a line and of a plane (all
 # spatial axes), and of the source's plane; the column from which on windows are regular, how often they repeat, their
 # period in the output and their advance in the source; the step along the last axis and where its windows stand; a
-# number; how many axes there are before the last; and from AXES on for each of these its size, step, pitch in the
-# source, and where its windows stand. A window is two words, the first cell and the count.
-LINES, COLUMNS, PLANE, SOURCE_PLANE, BEGIN, REPEATS, PERIOD, ADVANCE, STEP, WINDOWS, NUMBER, OUTER, AXES = range(13)
+# number; whether the windows are the `quartered` cells; how many axes there are before the last; and from AXES on for
+# each of these its size, step, pitch in the source, and where its windows stand. A window is two words, the first cell
+# and the count.
+LINES, COLUMNS, PLANE, SOURCE_PLANE, BEGIN, REPEATS, PERIOD, ADVANCE, STEP, WINDOWS, NUMBER = range(11)
+QUARTERED, OUTER, AXES = range(11, 14)
 AXIS_WORDS = 4
 
 PATTERNS = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (1, 4), (4, 1))
 """Periods and advances for which lines have vector code: window ``c + period`` is window c, ``advance`` cells on."""
+
+
+WIDTHS = (1, 2, 4, 8, 16)
+"""Windows of a line for which cells of two by two have vector code: divisors of the lanes."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +130,16 @@ def nearest(size: int, count: int) -> WindowAxis:
     return WindowAxis(size, tuple([o * size // count for o in range(count)]), (1,) * count)
 
 
+def quartered(axes: Sequence[WindowAxis]) -> bool:
+    """Whether windows divide planes into cells of two by two, as many in a line as divide the lanes of a vector.
+
+    >>> quartered([sliding(6, 2, 2, 0, 1), sliding(8, 2, 2, 0, 1)])
+    True
+    """
+    halves = [sliding(2 * axis.size, 2, 2, 0, 1) for axis in axes]
+    return len(axes) == 2 and list(axes) == halves and axes[-1].size in WIDTHS
+
+
 def words(planes: int, axes: Sequence[WindowAxis], number: float = 0) -> tuple[float, ...]:
     """The words of a kernel of windows for ``planes`` sources side by side, with a number for the kernel's formula."""
     whole = [WindowAxis(1, (0,), (1,))] * (2 - len(axes)) + list(axes)
@@ -138,5 +154,5 @@ def words(planes: int, axes: Sequence[WindowAxis], number: float = 0) -> tuple[f
         described += [axis.size, axis.step, pitch, place]
     *described, _, step, _, place = described
     rows, source = prod(axis.size for axis in outer), prod(axis.source for axis in whole)
-    head = (planes * rows, last.size, rows * last.size, source, *last.regular(), step, place, number, len(outer))
-    return (*head, *described, *windows)
+    head = (planes * rows, last.size, rows * last.size, source, *last.regular(), step, place, number)
+    return (*head, quartered(axes), len(outer), *described, *windows)

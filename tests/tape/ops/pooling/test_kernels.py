@@ -11,7 +11,17 @@ import pytest
 from dgrr.tape.numerics.engine.kernel import Kernel
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.ops.pooling.kernels import argmax, sums as kernels_sums
-from dgrr.tape.ops.pooling.kernels.windows import PATTERNS, WindowAxis, adaptive, nearest, outputs, sliding, words
+from dgrr.tape.ops.pooling.kernels.windows import (
+    PATTERNS,
+    QUARTERED,
+    WIDTHS,
+    WindowAxis,
+    adaptive,
+    nearest,
+    outputs,
+    sliding,
+    words,
+)
 from dgrr.tape.ops.pooling.reference import pools as reference
 
 FLOATS = (np.float32, np.float64)
@@ -27,6 +37,7 @@ OTHERS: list[Case] = [
     ((2, 2, 3, 3, 4), ((2, 1, 0, 1),) * 4),
     ((2, 7, 20), ((3,), (10,))),
     ((2, 6), ((14,),)),
+    *[((3, 6, size), ((2, 2, 0, 1),) * 2) for size in (2, 4, 6, 8, 16, 32)],
 ]  # fmt: skip
 
 
@@ -89,6 +100,26 @@ def test_windows_and_back(run: Any, dtype: Any, case: Case) -> None:
         assert same(filled(run, argmax.sums_where_largest, x.shape, [g, at], back, parts), given)
         if all(max(axis.transposed().counts) < 2 for axis in axes):
             assert same(filled(run, argmax.give_to_largest, x.shape, [g, x], forth, parts), given)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_cells_in_lanes_have_the_bits_of_windows_one_by_one(run: Any, dtype: Any, width: int) -> None:
+    """Down to which NaN wins, of those with a payload each."""
+    planes, axes = 67, [sliding(6, 2, 2, 0, 1), sliding(2 * width, 2, 2, 0, 1)]
+    x, g = numbers((planes, 6, 2 * width), dtype), numbers((planes, 3, width), dtype)
+    bits, nan = x.view(f"i{x.itemsize}"), np.isnan(x)
+    bits[nan] += np.arange(nan.sum(), dtype=bits.dtype)
+    cells = words(planes, axes)
+    windows = [0 if i == QUARTERED else number for i, number in enumerate(cells)]
+    assert cells[QUARTERED]
+    for parts in PARTS:
+        for kernel, inputs, shape in (
+            (kernels_sums.window_maxima, [x], g.shape),
+            (argmax.give_to_largest, [g, x], x.shape),
+        ):
+            found, expected = (filled(run, kernel, shape, inputs, w, parts) for w in (cells, windows))
+            assert found.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -93,11 +93,11 @@ class JaxOps:
             return _Value(atom.val) if hasattr(atom, "val") else values[atom]
 
         for equation in jaxpr.eqns:
-            given = self._equation(equation, [read(atom) for atom in equation.invars], outer)
+            given = self._equation(jaxpr, equation, [read(atom) for atom in equation.invars], outer)
             values.update(zip(equation.outvars, given, strict=True))
         return [read(atom) for atom in jaxpr.outvars]
 
-    def _equation(self, equation: Any, taken: list[_Value], outer: Where) -> list[_Value]:
+    def _equation(self, jaxpr: Any, equation: Any, taken: list[_Value], outer: Where) -> list[_Value]:
         """Evaluate one equation; one that only wraps others, chooses or repeats is opened."""
         name, params, where = equation.primitive.name, equation.params, self._equations.where(equation, outer)
         if name in _INSIDE:
@@ -108,7 +108,7 @@ class JaxOps:
             return self._program(params["branches"][which], taken[1:], where)
         if name == "scan" and params["length"]:
             return self._scan(params, taken, where)
-        return self._call(equation, taken, where)
+        return self._call(jaxpr, equation, taken, where)
 
     def _placed(self, values: list[_Value], shardings: Sequence[Any] | None) -> list[_Value]:
         """Values where a jitted function has them."""
@@ -132,19 +132,23 @@ class JaxOps:
         stacks = zip(*(rows[i] for i in numbers), strict=True)
         return [*carry, *self._known([self._jax.numpy.stack([each.value for each in stack]) for stack in stacks])]
 
-    def _call(self, equation: Any, taken: list[_Value], where: Where) -> list[_Value]:
+    def _call(self, jaxpr: Any, equation: Any, taken: list[_Value], where: Where) -> list[_Value]:
         """Evaluate an equation that has none inside, or is one op, and note it."""
         literals = {i: each.value for i, each in enumerate(taken) if each.digests is None}
-        functions, params = equation.primitive.get_bind_params(equation.params)
-        with equation.ctx.manager:
-            given = equation.primitive.bind(*functions, *(each.value for each in taken), **params)
-        values = self._known(given if equation.primitive.multiple_results else [given])
+        values = self._known(self._evaluated(jaxpr, equation, [each.value for each in taken]))
         said = self._equations.name(equation), options(equation.params, literals)
         call = CalledOp(*said, phase=self._phase(where), scope=where.scope, place=where.place)
         self._held.append(_Called(call, _digests(taken), _digests(values)))
         if len(self._held) >= _TOGETHER:
             self._write()
         return values
+
+    def _evaluated(self, jaxpr: Any, equation: Any, values: Sequence[Any]) -> list[Any]:
+        """What one equation of a jaxpr gives."""
+        places = [i for i, atom in enumerate(equation.invars) if not hasattr(atom, "val")]
+        taken, given = [equation.invars[i] for i in places], equation.outvars
+        alone = jaxpr.replace(constvars=[], invars=taken, outvars=given, eqns=[equation])
+        return list(self._jax.core.eval_jaxpr(alone, (), *(values[i] for i in places)))
 
     def _phase(self, where: Where) -> str:
         """What no transform tells belongs to the forward pass, and behind the backward pass to the optimizer."""

@@ -39,10 +39,10 @@ def _unequal_after(
     traces: Sequence[TraceReader], step: int, alike: dict[Part, list[int]]
 ) -> tuple[str, int, int] | None:
     """A tensor and two ranks."""
-    digests = [trace[step].state_digests for trace in traces]
+    digests, told = [trace[step].state_digests for trace in traces], {param for param, _ in alike}
     for (param, _), (first, *others) in alike.items():
         for name in digests[first]:
-            if param in (name, name.partition("/")[2]):
+            if param == (name if name in told else name.partition("/")[2] or name):
                 for other in others:
                     if digests[other].get(name) != digests[first][name]:
                         return name, first, other

@@ -73,5 +73,9 @@ class Devices:
 
 def _placements(sharding: Any) -> list[str]:
     """For each axis of the mesh, the axis of the array that is cut along it, as in ``S(0)``; else ``R``."""
-    cut = {name: i for i, names in enumerate(sharding.spec) for name in ([names] if isinstance(names, str) else names or ())}
+    cut = {
+        name: i
+        for i, names in enumerate(sharding.spec)
+        for name in ([names] if isinstance(names, str) else names or ())
+    }
     return [f"S({cut[name]})" if name in cut else "R" for name in sharding.mesh.axis_names]

@@ -88,7 +88,7 @@ def _operand(i: int) -> str:
 
 def _text(value: Any) -> str | None:
     """A parameter, the same text in each run; None for what says nothing, as where arrays lie, which their parts say."""
-    if value is None or hasattr(value, "device_set"):
+    if value is None or hasattr(type(value), "device_set"):
         return None
     if isinstance(value, Enum):
         return value.name

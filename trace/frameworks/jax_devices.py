@@ -14,7 +14,7 @@ from .shared import TraceTarget
 
 
 class Devices:
-    """The devices on which the params lie, in the order of their numbers.
+    """The devices on which the params lie, in their order; the first one of all where no param is an array of JAX's.
 
     Args:
         jax: the package.
@@ -24,10 +24,10 @@ class Devices:
     def __init__(self, jax: Any, leaves: Mapping[str, Any]) -> None:
         self._jax = jax
         found = {device for leaf in leaves.values() if isinstance(leaf, jax.Array) for device in leaf.devices()}
-        self.all = sorted(found, key=lambda device: device.id)
+        self.all = sorted(found or jax.local_devices()[:1], key=lambda device: device.id)
 
     def traces(self, trace: TraceTarget) -> Iterator[tuple[Any, TraceTarget]]:
-        """Each device of this process, and its file: the number of the device in the place of ``{rank}``.
+        """Each device of this process, and its file: the place among all in that of ``{rank}``.
 
         Without ``{rank}`` there is one file, for no device, with whole arrays. Raises DomainError where several
         processes would write it.
@@ -38,17 +38,17 @@ class Devices:
             yield None, trace
             return
         Path(fspath(path)).parent.mkdir(parents=True, exist_ok=True)
-        for device in self.all:
+        for rank, device in enumerate(self.all):
             if device.process_index == self._jax.process_index():
-                there = cast(FilePath, fspath(path).replace("{rank}", str(device.id)))
+                there = cast(FilePath, fspath(path).replace("{rank}", str(rank)))
                 yield device, replace(trace, path=there) if isinstance(trace, Keep) else there
 
     def _require_one(self, path: object) -> None:
         count = len({device.process_index for device in self.all})
         if count > 1:
             raise DomainError(
-                f"record_jax: argument 'trace': expected a path with {{rank}} in it, since the params lie on the devices "
-                f"of {count} processes, and each device has a file of its own; got {path!r}"
+                f"record_jax: argument 'trace': expected a path with {{rank}} in it, since the params lie on devices of "
+                f"{count} processes, and each device has a file of its own; got {path!r}"
             )
 
     def shards(self, device: Any, leaves: Mapping[str, Any]) -> Iterator[str]:

@@ -87,8 +87,8 @@ def _operand(i: int) -> str:
 
 
 def _text(value: Any) -> str | None:
-    """A parameter, the same text in each run; None for what says nothing, as where arrays lie, which their parts say."""
-    if value is None or hasattr(type(value), "device_set"):
+    """A parameter, the same text in each run; None for what says nothing, or where arrays lie: their parts say that."""
+    if value is None or hasattr(value.__class__, "device_set"):
         return None
     if isinstance(value, Enum):
         return value.name
@@ -97,7 +97,7 @@ def _text(value: Any) -> str | None:
     if isinstance(value, np.ndarray | np.generic):
         return str(cast(Any, value).tolist())
     if isinstance(value, np.dtype):
-        return str(value)
+        return str(cast(Any, value))
     if hasattr(value, "eqns") or hasattr(value, "jaxpr"):
         return fingerprint(value)
     if isinstance(value, list | tuple):

@@ -44,8 +44,8 @@ def record_jax(
 ) -> "JaxRun":
     """Record a JAX program, which passes params, gradients and loss after every step, outside of ``jax.jit``.
 
-    Tensors have the names of their paths in the pytrees, such as ``dense.0.w``. Of arrays that lie on several devices of
-    this process the trace holds the whole, or, if its path has ``{rank}`` in it, a trace for each device the part there.
+    Tensors have the names of their paths in the pytrees, such as ``dense.0.w``. Of arrays on several devices the trace
+    holds the whole; if its path has ``{rank}`` in it, there is a trace for each device, with the part there.
 
     Shapes: params of any shape, and gradients as their params.
     Dtypes: floats of 64 to 8 bits and complex numbers, recorded as the bits they are.
@@ -64,9 +64,9 @@ def record_jax(
         record: what is kept of each step where `trace` is a path: "full", the default, "grads" or "digest". Digests
             have no tolerance, and a framework that promises no bits needs one.
         seed: of the run, for people.
-        level: "op" records, at the steps of which the trace keeps the ``ops``, every op of the function that `JaxRun.call`
-            calls: its parameters, digests of what it takes and gives, its phase, scope and line. Default: none, or what
-            a golden trace asks for.
+        level: "op" records, at the steps of which the trace keeps the ``ops``, every op of the function that
+            `JaxRun.call` calls: its parameters, digests of what it takes and gives, its phase, scope and line. Default:
+            none, or what a golden trace asks for.
 
     Raises:
         ModuleNotFoundError: JAX is not installed.

@@ -47,8 +47,8 @@ class Devices:
         count = len({device.process_index for device in self.all})
         if count > 1:
             raise DomainError(
-                f"record_jax: argument 'trace': expected a path with {{rank}} in it, since the params lie on devices of "
-                f"{count} processes, and each device has a file of its own; got {path!r}"
+                f"record_jax: argument 'trace': expected a path with {{rank}} in it, since the params lie on devices "
+                f"of {count} processes, and each device has a file of its own; got {path!r}"
             )
 
     def shards(self, device: Any, leaves: Mapping[str, Any]) -> Iterator[str]:

@@ -254,8 +254,9 @@ FLOORS: dict[str, list[list[str]]] = {
         ["bisect_model", "with_model"],
     ],
     "trace/frameworks": [
-        ["laws", "run", "shared"],
-        ["bisect_torch", "jax_steps", "pytorch", "recompute"],
+        ["jax_equation", "laws", "run", "shard_events", "shared"],
+        ["bisect_torch", "jax_devices", "jax_ops", "pytorch", "recompute"],
+        ["jax_steps"],
     ],
     "trace/frameworks/pytorch": [
         ["arrays", "early_updates", "known_op", "module_call", "torch_modules", "torch_settings"],

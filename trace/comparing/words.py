@@ -101,9 +101,9 @@ def notes(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDiff
         return []
     missing = [side for side, ops in zip("ab", pair.ops(step), strict=True) if ops is None]
     said: list[str] = []
-    if missing:
+    if missing and pair.calls(step) is None:
         said.append(f"which op: not recorded in {' and '.join(missing)} at step {step} (Keep.ops)")
-    elif op is None:
+    elif not missing and op is None:
         said.append(
             "every op agrees: what differs is computed from their results (means of micro-batches, clipping, the rule)"
         )

@@ -1,7 +1,9 @@
 """Recording the steps of a JAX program: pytrees of arrays before and after each of them."""
 
-from collections.abc import Mapping
-from typing import Any, cast
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -12,12 +14,19 @@ from ...base.runs.completed_step import CompletedStep
 from ...base.runs.keep import Mode
 from ...base.runs.run import RuleGroup, Run
 from ...runtime.optim import Rule
-from ..v2.format.constants import FLOATS, FOREIGN_NUMERICS
+from ..v2.format.constants import FLOATS, FOREIGN_NUMERICS, SHARDS_EVENT
 from ..v2.format.digest import FORMAT_NAMES
 from ..v2.write.recorder import TraceRecorder
+from .jax_devices import Devices
+from .jax_ops import JaxOps
 from .laws import FUSED, corrections
 from .run import RecordedRun
 from .shared import Framework, TraceTarget, begin, named_arrays, scalar_loss
+
+_Given = TypeVar("_Given")
+
+JaxLevel: TypeAlias = Literal["op"]
+"""What is digested on the way: every op of the function that a step calls."""
 
 
 def record_jax(
@@ -31,10 +40,12 @@ def record_jax(
     count: int = 0,
     record: Mode | None = None,
     seed: int = 0,
+    level: JaxLevel | None = None,
 ) -> "JaxRun":
     """Record a JAX program, which passes params, gradients and loss after every step, outside of ``jax.jit``.
 
-    Tensors have the names of their paths in the pytrees, such as ``dense.0.w``.
+    Tensors have the names of their paths in the pytrees, such as ``dense.0.w``. Of arrays on several devices the trace
+    holds the whole; if its path has ``{rank}`` in it, there is a trace for each device, with the part there.
 
     Shapes: params of any shape, and gradients as their params.
     Dtypes: floats of 64 to 8 bits and complex numbers, recorded as the bits they are.
@@ -53,11 +64,15 @@ def record_jax(
         record: what is kept of each step where `trace` is a path: "full", the default, "grads" or "digest". Digests
             have no tolerance, and a framework that promises no bits needs one.
         seed: of the run, for people.
+        level: "op" records, at the steps of which the trace keeps the ``ops``, every op of the function that
+            `JaxRun.call` calls: its parameters, digests of what it takes and gives, its phase, scope and line. Default:
+            none, or what a golden trace asks for.
 
     Raises:
         ModuleNotFoundError: JAX is not installed.
         DTypeError: a leaf of a pytree is no array of a dtype that is recorded, or is traced.
-        DomainError: the state or the hyperparameters are not those of the law, or a name breaks a rule of the format.
+        DomainError: the state or the hyperparameters are not those of the law, a name breaks a rule of the format, the
+            level is another, or one path is that of several processes.
         TraceWriteError: the trace cannot be begun.
 
     >>> import tempfile, jax
@@ -73,18 +88,41 @@ def record_jax(
     [1.0, 1.0, 1.0]
     """
     jax = package("record_jax", "jax")
-    trees = _Trees(jax)
-    told = _Rule(trees, rule, hyper, count)
-    run = Run(
-        trees.params(params),
-        told.state(state, 0),
-        [RuleGroup(rule, tuple(told.hyper))],
-        numerics=FOREIGN_NUMERICS,
-        model_state=trees.arrays("model_state", model_state),
-        seed=seed,
-    )
+    chosen: JaxLevel | None = level or getattr(trace, "level", None)
+    if chosen not in (None, "op"):
+        raise DomainError(f"record_jax: argument 'level': expected 'op' or None, got {level!r}")
     framework = Framework("jax", jax.__version__, _settings(jax))
-    return JaxRun(trees, told, begin("record_jax", trace, run, framework, record))
+    whole = _Trees(jax)
+    devices = Devices(jax, whole.named(params))
+    traces = list[_Trace]()
+    for device, target in devices.traces(trace):
+        trees = _Trees(jax, device)
+        told = _Rule(trees, rule, hyper, count)
+        run = Run(
+            trees.params(params),
+            told.state(state, 0),
+            [RuleGroup(rule, tuple(told.hyper))],
+            numerics=FOREIGN_NUMERICS,
+            model_state=trees.arrays("model_state", model_state),
+            seed=seed,
+            calls=chosen == "op",
+        )
+        recorder = begin("record_jax", target, run, framework, record)
+        if device is not None:
+            leaves = {**trees.named(params), **told.named(state), **trees.named(model_state)}
+            for text in devices.shards(device, leaves):
+                recorder.event(SHARDS_EVENT, text)
+        traces.append(_Trace(trees, told, recorder))
+    return JaxRun(jax, traces, chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trace:
+    """One trace of a run: how it reads pytrees, the rule as it has it, and what writes it."""
+
+    trees: "_Trees"
+    rule: "_Rule"
+    recorder: TraceRecorder
 
 
 class JaxRun(RecordedRun):
@@ -94,9 +132,29 @@ class JaxRun(RecordedRun):
     gradient was not finite it is sealed.
     """
 
-    def __init__(self, trees: "_Trees", rule: "_Rule", recorder: TraceRecorder) -> None:
-        super().__init__(recorder)
-        self._trees, self._rule = trees, rule
+    def __init__(self, jax: Any, traces: Sequence[_Trace], level: JaxLevel | None) -> None:
+        super().__init__(*(each.recorder for each in traces))
+        self._traces, self._ops = traces, None
+        if level == "op":
+            self._ops = JaxOps(jax, self._digests, [each.recorder.calls for each in traces])
+
+    def call(self, function: Callable[..., _Given], *args: Any, **kwargs: Any) -> _Given:
+        """What a function gives, such as the jitted one that does the step; with ``level="op"`` its ops are recorded.
+
+        For that its jaxpr is evaluated equation by equation, besides the call itself, at the steps of which the trace
+        keeps the ops. What is recorded so is not the program that XLA has fused, and may be rounded otherwise.
+
+        Args:
+            function: as it is called at each step, with ``jax.jit`` or without.
+            args, kwargs: its arguments. What is no array is a constant of the program.
+        """
+        if self._ops is not None and self._recorder.wants_tape(self.steps):
+            self._ops.evaluate(function, *args, **kwargs)
+        return function(*args, **kwargs)
+
+    def _digests(self, value: Any) -> tuple[bytes, ...]:
+        """Those of a value, in each of the traces."""
+        return tuple([each.recorder.digest(each.trees.storable(value)) for each in self._traces])
 
     def step(
         self,
@@ -126,18 +184,22 @@ class JaxRun(RecordedRun):
             DomainError: a name, dtype or shape is another than at the beginning.
             NonFiniteStepError: the loss or a gradient is not finite.
         """
-        told = self._rule.hyperparameters(hyper or {})
-        done = CompletedStep(
-            step=self.steps,
-            loss=scalar_loss(self._trees.leaf("loss", loss).reshape(())),
-            hyper=told,
-            grads=self._trees.arrays("grads", grads),
-            params=self._trees.arrays("params", params),
-            state=self._rule.state(state, self.steps + 1, told),
-            model_state=self._trees.arrays("model_state", model_state),
-            batch=named_arrays("record_jax: argument 'batch'", batch, self._trees.converted, texts=True),
-        )
-        self._recorder.step(done)
+        for trace in self._traces:
+            trees, rule = trace.trees, trace.rule
+            told = rule.hyperparameters(hyper or {})
+            done = CompletedStep(
+                step=trace.recorder.steps,
+                loss=scalar_loss(trees.leaf("loss", loss).reshape(())),
+                hyper=told,
+                grads=trees.arrays("grads", grads),
+                params=trees.arrays("params", params),
+                state=rule.state(state, trace.recorder.steps + 1, told),
+                model_state=trees.arrays("model_state", model_state),
+                batch=named_arrays("record_jax: argument 'batch'", batch, trees.converted, texts=True),
+            )
+            trace.recorder.step(done)
+        if self._ops is not None:
+            self._ops.begin_step()
 
 
 class _Rule:
@@ -159,8 +221,17 @@ class _Rule:
 
     def state(self, state: Any, steps: int, hyper: Mapping[str, float] | None = None) -> dict[str, Array]:
         """The state after so many steps of the trace, by the names of the law."""
+        found, step = dict[str, Array](), self._count + steps
+        if self._law is not None:
+            found["step"] = np.array(step)
+            if "corrections" in self._law.scalars:
+                found["corrections"] = np.array(corrections(hyper or self.hyper, step))
+        return found | self._trees.read("state", self.named(state))
+
+    def named(self, state: Any) -> dict[str, Any]:
+        """What the user keeps of the state, by the names of the trace."""
         if self._law is None:
-            return {f"state/{name}": value for name, value in self._trees.arrays("state", state).items()}
+            return {f"state/{name}": leaf for name, leaf in self._trees.named(state).items()}
         buffers = self._law.from_hyperparameters(self.hyper).law.buffers
         given: Mapping[str, Any] = {} if state is None else state
         if not isinstance(cast(object, given), Mapping) or set(given) != set(buffers):
@@ -169,13 +240,8 @@ class _Rule:
                 f"record_jax: argument 'state': expected a mapping with {expected}, got {_said(given)}; the law "
                 f"{self._law.rule} keeps these, each a pytree like the params"
             )
-        step = self._count + steps
-        found = {"step": np.array(step)}
-        if "corrections" in self._law.scalars:
-            found["corrections"] = np.array(corrections(hyper or self.hyper, step))
-        for buffer in buffers:
-            found |= {f"{buffer}/{name}": a for name, a in self._trees.arrays("state", given[buffer]).items()}
-        return found
+        named = {buffer: self._trees.named(given[buffer]) for buffer in buffers}
+        return {f"{buffer}/{name}": leaf for buffer, leaves in named.items() for name, leaf in leaves.items()}
 
 
 def _complete(law: Any, given: Mapping[str, float]) -> dict[str, float]:
@@ -199,18 +265,24 @@ def _settings(jax: Any) -> dict[str, Any]:
         "devices": jax.device_count(),
         "x64": bool(jax.config.jax_enable_x64),
         "matmul": str(jax.config.jax_default_matmul_precision),
+        "jaxlib": jax.lib.__version__,
+        "variables": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
     }
 
 
-class _Trees:
-    """Pytrees as arrays by name."""
+_VARIABLES = ("XLA_FLAGS", "NVIDIA_TF32_OVERRIDE", "NCCL_ALGO", "NCCL_PROTO")
+"""What people set in the environment of a process to have other kernels."""
 
-    def __init__(self, jax: Any) -> None:
-        self._jax = jax
+
+class _Trees:
+    """Pytrees as arrays by name: whole ones, or what one device has of them."""
+
+    def __init__(self, jax: Any, device: Any = None) -> None:
+        self._jax, self._device = jax, device
 
     def params(self, tree: Any) -> dict[str, Array]:
         """The params. Raises DTypeError for what is no float or complex number."""
-        for name, leaf in self._named(tree).items():
+        for name, leaf in self.named(tree).items():
             dtype = str(getattr(leaf, "dtype", type(leaf).__name__))
             if FORMAT_NAMES.get(dtype) not in FLOATS:
                 known = ", ".join(word for word, name in FORMAT_NAMES.items() if name in FLOATS)
@@ -219,9 +291,13 @@ class _Trees:
 
     def arrays(self, argument: str, tree: Any) -> dict[str, Array]:
         """The leaves of a pytree by the names of their paths."""
-        return {name: self.leaf(argument, leaf, name) for name, leaf in self._named(tree).items()}
+        return self.read(argument, self.named(tree))
 
-    def _named(self, tree: Any) -> dict[str, Any]:
+    def read(self, argument: str, leaves: Mapping[str, Any]) -> dict[str, Array]:
+        """Leaves as arrays."""
+        return {name: self.leaf(argument, leaf, name) for name, leaf in leaves.items()}
+
+    def named(self, tree: Any) -> dict[str, Any]:
         """The leaves by the names of their paths; an array that is no tree is called ``value``."""
         util = self._jax.tree_util
         found = util.tree_flatten_with_path(tree)[0]
@@ -242,4 +318,17 @@ class _Trees:
             return None
         if jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
             value = jax.random.key_data(value)
-        return np.array(value)
+        return np.array(self._here(value))
+
+    def _here(self, array: Any) -> Any:
+        """What the device has of an array; the whole of one that does not lie there."""
+        if self._device is None:
+            return array
+        shards = {shard.device: shard.data for shard in array.addressable_shards}
+        return shards.get(self._device, array)
+
+    def storable(self, value: Any) -> Array:
+        """Any value of a program, that of a dtype which no trace has as its bytes."""
+        read = self.converted(value)
+        array = np.asarray(value) if read is None else read
+        return array if array.dtype.name in FORMAT_NAMES else np.frombuffer(array.tobytes(), np.uint8)

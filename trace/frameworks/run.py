@@ -1,4 +1,4 @@
-"""A run that is being recorded, whatever computes it: it ends with its ``with`` block."""
+"""A run that is being recorded, whatever computes it, in one trace or several: it ends with its ``with`` block."""
 
 from types import TracebackType
 from typing import Self
@@ -13,8 +13,8 @@ class RecordedRun:
     After an error it stays unfinished and readable; where a loss or a gradient was not finite it is sealed.
     """
 
-    def __init__(self, recorder: TraceRecorder) -> None:
-        self._recorder = recorder
+    def __init__(self, recorder: TraceRecorder, *others: TraceRecorder) -> None:
+        self._recorder, self._recorders = recorder, (recorder, *others)
 
     @property
     def steps(self) -> int:
@@ -24,12 +24,14 @@ class RecordedRun:
     def seal(self) -> None:
         """End the trace and give it its final name; nothing is recorded any more."""
         self._detach()
-        self._recorder.seal()
+        for recorder in self._recorders:
+            recorder.seal()
 
     def close(self) -> None:
         """Leave the trace unfinished, readable as ``PATH.partial``; no effect on a sealed one."""
         self._detach()
-        self._recorder.close()
+        for recorder in self._recorders:
+            recorder.close()
 
     def _detach(self) -> None:
         """Let go of what is recorded."""

@@ -1,12 +1,14 @@
 """What is written down of a JAX program, and what is refused."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dgrr.trace import NonFiniteError, compare, open_trace, recompute, record_jax, replay
+from dgrr.trace.frameworks.jax_devices import Devices
 from dgrr.trace.v2.format.digest import Algorithm, InputDigest
 
 jax: Any = pytest.importorskip("jax", reason="these tests need JAX: pip install -e '.[test,jax]'")
@@ -129,6 +131,22 @@ def test_model_state_keys_short_floats_and_a_tree_that_is_an_array(path: Path) -
         data = {"key": np.asarray(jax.random.key_data(key)), "n": np.asarray(3)}
         assert trace[0].input_digest == InputDigest(Algorithm.XXH3_128)(data)
         assert trace.buffers(0)["mean"].dtype == mean.dtype
+
+
+def test_arrays_on_one_device_have_one_trace_of_a_rank(tmp_path: Path) -> None:
+    params = {"w": np.ones(2, "f")}
+    with record_jax(params, tmp_path / "runs" / "{rank}.dgrr", rule="sgd@1", hyper={"lr": 0.1}) as run:
+        run.step(params, {"w": jnp.zeros(2)}, 0.5)
+    with open_trace(tmp_path / "runs" / "0.dgrr") as trace:
+        assert trace.keyframe(0)["w"].tolist() == [1, 1] and trace.sealed
+
+
+def test_one_path_for_several_processes_is_refused() -> None:
+    devices = Devices(jax, {})
+    devices.all = [SimpleNamespace(process_index=0), SimpleNamespace(process_index=1)]
+    text = r"'trace': expected a path with \{rank\} in it, .* on devices of 2 processes, .* got 'run.dgrr'"
+    with pytest.raises(ValueError, match=text):
+        next(devices.traces("run.dgrr"))
 
 
 def test_a_run_may_go_on_from_a_count(path: Path) -> None:

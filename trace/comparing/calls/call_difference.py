@@ -14,7 +14,7 @@ _WINDOW = 400
 """How many calls behind the first other one are aligned."""
 
 _OPTION = re.compile(r"(\w+)=((?:\[[^=]*\]|'[^']*'|[^,\[])*)(?:, |$)")
-_PLAIN = ("self", "other", "value")
+_PLAIN = ("self", "other", "value", "x", "y")
 """Options that need no name: the number that an op computes with."""
 
 

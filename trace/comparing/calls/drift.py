@@ -6,7 +6,7 @@ from typing import Any
 from ....base.runs.called_op import CalledOp
 from .call_difference import CallChange, CallDifference, first_call
 
-_KERNELS = ("aten.", "c10d", "_c10d_functional.")
+_KERNELS = ("aten.", "c10d", "_c10d_functional.", "lax.")
 """Begin the names of ops whose kernels are the framework's own."""
 
 _MACHINE = ("cpu", "system")

@@ -25,9 +25,9 @@ def first_unequal(paths: Sequence[Path]) -> tuple[int, str] | None:
         for rank, trace in enumerate(traces):
             for part in _parts(trace):
                 alike[part].append(rank)
-        several = {part: ranks for part, ranks in alike.items() if len(ranks) > 1}
-        for step in range(min(map(len, traces))) if several else ():
-            found = _unequal_after(traces, step, several)
+        is_shared = any(len(ranks) > 1 for ranks in alike.values())
+        for step in range(min(map(len, traces))) if is_shared else ():
+            found = _unequal_after(traces, step, alike)
             if found is not None:
                 name, one, other = found
                 ranks = f"ranks {paths[one].stem} and {paths[other].stem}"
@@ -38,11 +38,11 @@ def first_unequal(paths: Sequence[Path]) -> tuple[int, str] | None:
 def _unequal_after(
     traces: Sequence[TraceReader], step: int, alike: dict[Part, list[int]]
 ) -> tuple[str, int, int] | None:
-    """A tensor and two ranks."""
-    digests = [trace[step].state_digests for trace in traces]
+    """A tensor and two ranks. What the optimizer keeps lies as its param does, where nothing else is said of it."""
+    digests, told = [trace[step].state_digests for trace in traces], {param for param, _ in alike}
     for (param, _), (first, *others) in alike.items():
         for name in digests[first]:
-            if param in (name, name.partition("/")[2]):
+            if param == (name if name in told else name.partition("/")[2] or name):
                 for other in others:
                     if digests[other].get(name) != digests[first][name]:
                         return name, first, other

@@ -1,6 +1,5 @@
 """Runs of several processes: a file for each, and in it which part of every tensor it has."""
 
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,11 +10,9 @@ from typing import Any, cast
 from ....base.errors import DomainError
 from ....base.runs.keep import Keep
 from ....base.system import FilePath
+from ..shard_events import ShardLayout, shard_events
 from ..shared import TraceTarget
 from .torch_modules import TorchModules
-
-_TOGETHER = 256
-"""How many tensors an EVENT tells of: with names and shapes as long as they may be it is within its bounds."""
 
 
 def of_rank(torch: Any, trace: TraceTarget) -> TraceTarget:
@@ -59,23 +56,16 @@ def shards(torch: Any, modules: TorchModules) -> Iterator[str]:
         name: _layout(torch, tensor, replicated=name in replicated)
         for name, tensor in {**modules.trained, **modules.buffers}.items()
     }
-    told = [(name, layout) for name, layout in laid.items() if layout is not None]
-    for begin in range(0, len(told), _TOGETHER):
-        part = told[begin : begin + _TOGETHER]
-        known = {mesh: i for i, mesh in enumerate(dict.fromkeys(mesh for _, (_, _, mesh) in part))}
-        where = {name: [shape, placements, known[mesh]] for name, (shape, placements, mesh) in part}
-        said = {"rank": rank, "ranks": count, "meshes": [json.loads(mesh) for mesh in known], "tensors": where}
-        yield json.dumps(said, sort_keys=True, separators=(",", ":"))
+    yield from shard_events(rank, count, {name: layout for name, layout in laid.items() if layout is not None})
 
 
-def _layout(torch: Any, tensor: Any, *, replicated: bool) -> tuple[list[int], list[str], str] | None:
-    """The whole shape, the placements, and the mesh as text; None of a tensor of which other processes say nothing."""
+def _layout(torch: Any, tensor: Any, *, replicated: bool) -> ShardLayout | None:
+    """Where a tensor lies; None if other processes say nothing of it."""
     if hasattr(tensor, "device_mesh"):
         mesh = tensor.device_mesh
-        at, names = mesh.get_coordinate(), mesh.mesh_dim_names
-        said = {"shape": list(mesh.shape), "names": list(names or ()), "at": None if at is None else list(at)}
-        return list(tensor.shape), [str(placement) for placement in tensor.placements], json.dumps(said)
+        placements = [str(placement) for placement in tensor.placements]
+        return ShardLayout(tensor.shape, placements, mesh.shape, mesh.mesh_dim_names or (), mesh.get_coordinate())
     if replicated:
         rank, count = _rank(torch)
-        return list(tensor.shape), ["R"], json.dumps({"shape": [count], "names": ["ddp"], "at": [rank]})
+        return ShardLayout(tensor.shape, ["R"], [count], ["ddp"], [rank])
     return None

@@ -12,6 +12,7 @@ from ...screen.showing import counted, size
 from ...tape import DomainError
 from ...tape.numerics.engine.kernel import Kernel
 from ..ir.graph import IRGraph, Role
+from ..ir.record import metric_name
 from ..library.source import LibrarySource, Weights, names_of
 from ..lower.compile import compile_alone, without
 from ..lower.plan import BindingPlan
@@ -113,7 +114,10 @@ class CapturedStep(ReplayedStep):
         return step
 
     def library_source(self, weights: Weights) -> LibrarySource:
-        """What `export_library` makes a library of: the step with all that training changes, for the batch bound."""
+        """What `export_library` makes a library of: the step with all that training changes, for the batch bound.
+
+        It hands out the loss, each metric, of several micro-batches that of each, and norm and scale of clipping.
+        """
         plans = self.bound_plans("export_library")
         graph, constants = plans.recorded
         inputs = names_of([where for where, _, _ in plans.signature], "in", "in0")
@@ -127,7 +131,7 @@ class CapturedStep(ReplayedStep):
             graph,
             constants,
             dict(zip(inputs, plans.recording.inputs, strict=True)),
-            {"loss": "loss"},
+            _shown(plans.recording.metrics, graph),
             held,
             partial(compile_alone, passes=without(self._without), kernels=self._kernels),
         )
@@ -150,6 +154,15 @@ class CapturedStep(ReplayedStep):
             return profile(self._run("step", batch).bound)
         finally:
             self.load_state_dict(before)
+
+
+def _shown(metrics: Sequence[Mapping[str, int]], graph: IRGraph) -> dict[str, str]:
+    """What a library hands out of a step by its name in C, and the output of the graph that it is."""
+    every = [(name, k) for k, made in enumerate(metrics) for name in made]
+    places = [f"metric[{name!r}]" + (f"[{k}]" if len(metrics) > 1 else "") for name, k in every]
+    outputs = [metric_name(name, k) for name, k in every]
+    clip = {"clip": "clip"} if "clip" in graph.outputs else {}
+    return {"loss": "loss", **clip, **dict(zip(names_of(places, "metric", "metric"), outputs, strict=True))}
 
 
 def capture(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from ...tape.numerics.engine.chain import BLOCK, LOCAL
 from ...tape.numerics.llvm.kernel_text import symbol_of
 from ...tape.numerics.prepared.loop import LoopCopy, LoopPointer
-from .image import At, Call, ChainLink, LoopCalls, Operand
+from .image import At, Call, ChainLink, ChoiceCalls, LoopCalls, Operand
 
 BUFFER = "a buffer is missing, misaligned or too small: see what the header says of each"
 STATE = "the state was not made by this library's start"
@@ -62,8 +62,10 @@ class CallBody:
             self.add(f"{place} = getelementptr i64, ptr %table, i32 {k}", f"store i64 {address}, ptr {place}")
         if call.links:
             self.add(f"call void @{_chain(self.writer, call.links, call.size, len(call.operands) - 1)}(ptr %table)")
-        elif call.loop:
-            self.add(f"%code{n} = call i32 @{_loop(self.writer, call.loop)}(ptr %table, ptr %arena)")
+        elif call.inner:
+            inner, writer = call.inner, self.writer
+            made = _loop(writer, inner) if isinstance(inner, LoopCalls) else _choice(writer, inner)
+            self.add(f"%code{n} = call i32 @{made}(ptr %table, ptr %arena)")
             self.ends(n, f"icmp ne i32 %code{n}, 0", [], f"%code{n}")
         else:
             self.kernel(n, call)
@@ -125,6 +127,11 @@ class LoopBody(CallBody):
         )
         return f"%address{n}"
 
+    def truth(self, address: str) -> None:
+        """``%truth``: what stands at an address."""
+        self.add(f"%truth.at = inttoptr i64 {address} to ptr", "%truth.byte = load i8, ptr %truth.at")
+        self.add("%truth = icmp ne i8 %truth.byte, 0")
+
     def copy(self, copy: LoopCopy) -> None:
         """A copy between arrays of the loop."""
         n, to, source = self.writer.fresh(), self.address(copy.to), self.address(copy.source)
@@ -142,7 +149,10 @@ def _kernel_call(result: str, version: tuple[str, str, str], words: str, part: s
 
 def _loop(writer: EntryWriter, loop: LoopCalls) -> str:
     """The name of a function that runs a loop; it gives the code of what failed, or 0."""
-    name, first, turn = f"loop.{writer.fresh()}", LoopBody(writer), LoopBody(writer)
+    name, first, turn, test = f"loop.{writer.fresh()}", LoopBody(writer), LoopBody(writer), LoopBody(writer)
+    if loop.truth:
+        test.truth(test.address(loop.truth))
+    test.add(f"br i1 {'%truth' if loop.truth else 'true'}, label %turn, label %end")
     first.add(f"%place = add i64 0, {loop.places.start}")
     for copy in loop.before:
         first.copy(copy)
@@ -156,9 +166,11 @@ def _loop(writer: EntryWriter, loop: LoopCalls) -> str:
     lines = [
         f"  %started = call i32 @{name}.before(ptr %outer)",
         f"  %any = icmp ne i64 {len(loop.places)}, 0",
-        "  br i1 %any, label %turn, label %end",
-        "turn:",
+        "  br i1 %any, label %test, label %end",
+        "test:",
         f"  %place = phi i64 [ {loop.places.start}, %0 ], [ %next, %done ]",
+        *test.lines,
+        "turn:",
         f"  %code = call i32 @{name}.turn(ptr %outer, i64 %place, ptr %arena)",
         "  %bad = icmp ne i32 %code, 0",
         "  br i1 %bad, label %fault, label %done",
@@ -167,11 +179,25 @@ def _loop(writer: EntryWriter, loop: LoopCalls) -> str:
         "done:",
         f"  %next = add i64 %place, {loop.places.step}",
         f"  %more = icmp ne i64 %next, {end}",
-        "  br i1 %more, label %turn, label %end",
+        "  br i1 %more, label %test, label %end",
         "end:",
         "  ret i32 0",
     ]
     writer.functions += [before, body, function(name, "ptr %outer, ptr %arena", lines)]
+    return name
+
+
+def _choice(writer: EntryWriter, choice: ChoiceCalls) -> str:
+    """The name of a function that runs one of two loops; it gives the code of what failed, or 0."""
+    name, body = f"choice.{writer.fresh()}", LoopBody(writer)
+    on_true, on_false = _loop(writer, choice.on_true), _loop(writer, choice.on_false)
+    body.add("%place = add i64 0, 0")
+    body.truth(body.address(LoopPointer(choice.truth, 0)))
+    body.add("br i1 %truth, label %so, label %else")
+    for label, side in (("so", on_true), ("else", on_false)):
+        body.lines.append(f"{label}:")
+        body.add(f"%code.{label} = call i32 @{side}(ptr %outer, ptr %arena)", f"ret i32 %code.{label}")
+    writer.functions.append(function(name, "ptr %outer, ptr %arena", body.lines))
     return name
 
 

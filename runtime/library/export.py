@@ -79,7 +79,7 @@ def export_library(
             may fill otherwise. Those of a step always do.
 
     Returns the library for each target. Raises DomainError for another target, name or word; LibraryError for a
-    kernel of a script, and for `ops.cond` and `ops.while_loop`.
+    kernel of a script.
 
     >>> import numpy as np
     >>> from tempfile import mkdtemp

@@ -19,7 +19,7 @@ from ..lower.lower import stored
 from ..lower.plan import BindingPlan, operand_strides
 from ..lower.program import LoweredOp
 from ..step.memory import ALIGNMENT, aligned
-from .source import LibraryError, LibrarySource
+from .source import LibrarySource
 
 NOT_FINITE = "the loss or a gradient is not finite"
 """The words of a step that would train on such a number."""
@@ -51,31 +51,45 @@ class ChainLink:
 
 @dataclass(frozen=True, slots=True)
 class LoopCalls:
-    """Calls that are made for each of ``places``, in their order, with copies before the first and after each."""
+    """Calls that are made for each of ``places``, in their order, with copies before the first and after each.
+
+    ``truth`` lets another turn begin; None where all do.
+    """
 
     places: range
     calls: tuple["Call", ...]
     before: tuple[LoopCopy, ...]
     after: tuple[LoopCopy, ...]
+    truth: LoopPointer | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceCalls:
+    """Two loops over the same arrays, and which of these is the truth that says which loop runs."""
+
+    truth: int
+    on_true: LoopCalls
+    on_false: LoopCalls
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A kernel call; or the links of a chain over ``size`` elements; or a loop. ``words`` are of a kernel alone."""
+    """A kernel call; or the links of a chain over ``size`` elements; or others. ``words`` are of a kernel alone."""
 
     version: Version
     operands: tuple[Operand, ...]
     words: tuple[int, ...] = ()
     links: tuple[ChainLink, ...] = ()
     size: int = 0
-    loop: LoopCalls | None = None
+    inner: LoopCalls | ChoiceCalls | None = None
     message: str = ""
 
     @property
     def versions(self) -> list[Version]:
         """The kernels that are called."""
-        if self.loop:
-            return [version for call in self.loop.calls for version in call.versions]
+        if self.inner:
+            sides = [self.inner] if isinstance(self.inner, LoopCalls) else [self.inner.on_true, self.inner.on_false]
+            return [version for side in sides for call in side.calls for version in call.versions]
         return [link.version for link in self.links] or [self.version]
 
 
@@ -222,14 +236,14 @@ class Imaging:
 
 
 def call_of(plan: BindingPlan, op: LoweredOp, operands: Sequence[Operand]) -> Call:
-    """A call of a plan, in a loop or outside. Raises LibraryError for one whose calls depend on values."""
+    """A call of a plan, in a loop or outside."""
     version, given = version_of(op.kernel, op.element), tuple(operands)
     message = op.refusal or ("" if op.outputs else NOT_FINITE)
-    if isinstance(op.words, ChoicePlan) or (isinstance(op.words, LoopPlan) and op.words.open):
-        name = "cond" if isinstance(op.words, ChoicePlan) else op.words.op
-        raise LibraryError(f"{name}: expected calls that depend on no value, as a library runs them; use where or scan")
     if isinstance(op.words, LoopPlan):
-        return Call(version, given, loop=_loop(op.words))
+        return Call(version, given, inner=_loop(op.words))
+    if isinstance(op.words, ChoicePlan):
+        on_true, on_false = op.words.sides
+        return Call(version, given, inner=ChoiceCalls(len(on_true.results), _loop(on_true), _loop(on_false)))
     if isinstance(op.words, Chain):
         links = [
             ChainLink(
@@ -248,7 +262,7 @@ def _loop(loop: LoopPlan) -> LoopCalls:
     body, calls = loop.body, list[Call]()
     for i, op in enumerate(body.program.ops):
         calls.append(call_of(body, op, loop.pointers(i, op)))
-    return LoopCalls(loop.places, tuple(calls), tuple(loop.before), tuple(loop.after))
+    return LoopCalls(loop.places, tuple(calls), tuple(loop.before), tuple(loop.after), loop.truth)
 
 
 def version_of(kernel: Any, element: np.dtype[Any]) -> Version:

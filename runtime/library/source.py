@@ -20,7 +20,7 @@ Lower = Callable[[IRGraph, Mapping[int, Array]], BindingPlan]
 
 
 class LibraryError(DgrrError, RuntimeError):
-    """A library that cannot be made: of calls that depend on values, kernels of a script, or code that LLVM refuses."""
+    """A library that cannot be made: of kernels of a script, or code that LLVM refuses."""
 
 
 @dataclass(frozen=True)

@@ -96,8 +96,7 @@ class LoopPlan(RepeatedCalls):
             rows[i] = op.kernel.address(op.element), table, words.address, self.body.parts[i]
             inner.append(words)
         every = max(1, LOOK_WORK // (CALL_WORK + sum(CALL_WORK + op.work for op in program.ops)))
-        truth = self._state(0) if self.open else None
-        return LoopWords(self.places, rows, pointers, pointed, self.before, list(self.after), inner, truth, every)
+        return LoopWords(self.places, rows, pointers, pointed, self.before, list(self.after), inner, self.truth, every)
 
     # ------------------------------------------------------------------ where values lie
 
@@ -168,6 +167,11 @@ class LoopPlan(RepeatedCalls):
         op = program.ops[written]
         positions = [k for k, v in enumerate(op.inputs) if program.root(v) == before]
         return len(positions) == 1 and positions[0] in op.aliases and op.inputs[positions[0]] == before
+
+    @property
+    def truth(self) -> LoopPointer | None:
+        """What lets another turn begin; None where all do."""
+        return self._state(0) if self.open else None
 
     @property
     def before(self) -> list[LoopCopy]:

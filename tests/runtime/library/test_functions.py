@@ -168,17 +168,38 @@ def test_what_cannot_be_exported(tmp_path: Path, x: Array, monkeypatch: pytest.M
         export_library(captured, tmp_path, name="made", target="wasm32")
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: ops.cond(x.sum() > 0, ops.relu, ops.tanh, x),
-        lambda x: ops.while_loop(lambda y: y.sum() > 1, lambda y: y * 0.5, x),
-    ],
-    ids=["cond", "while_loop"],
-)
-def test_calls_that_depend_on_values_are_refused(
-    request: pytest.FixtureRequest, function: Any, tmp_path: Path, x: Array
-) -> None:
-    op = request.node.callspec.id
-    with pytest.raises(LibraryError, match=f"^{op}: expected calls that depend on no value, .*; use where or scan$"):
-        export_library(capture_function(function, x), tmp_path, name="made")
+def halved(x: Any) -> Any:
+    """Halved as often as its sum allows, which may be never."""
+    return ops.while_loop(lambda y: y.sum() > 1, lambda y: y * 0.5, x)
+
+
+@pytest.mark.parametrize("target", [host(), "x86-64"])
+def test_calls_that_depend_on_values(target: str, tmp_path: Path, x: Array) -> None:
+    """A choice, a loop, one within the other, and both within a scan: whichever way they go."""
+
+    def function(x: Any) -> Any:
+        def turn(carry: Any, row: Any) -> Any:
+            carry = ops.cond(row.sum() > 0, lambda c, r: ops.tanh(c + r), lambda c, r: halved(c - r), carry, row)
+            return carry, halved(carry)
+
+        chosen = ops.cond(x.sum() > 0, halved, ops.tanh, x)
+        return {"chosen": chosen, "halved": halved(x), "scanned": ops.scan(turn, x[0], x)[1]}
+
+    captured = capture_function(function, x)
+    library = Loaded(export_library(captured, tmp_path, target=target, name="made")[target])
+    ways = [abs(x), -abs(x), abs(x) * 100, x, np.zeros_like(x), np.full_like(x, 1 / 12)]
+    for given in ways:
+        found = [a.tobytes() for a in library(given)]
+        assert found == [np.ascontiguousarray(a).tobytes() for a in captured(given).values()]
+
+
+def test_what_is_wrong_on_one_side_is_told(tmp_path: Path, x: Array) -> None:
+    def function(x: Any, labels: Any) -> Any:
+        return ops.cond(x.sum() > 0, ops.cross_entropy, lambda x, labels: x.sum(), x, labels)
+
+    library, captured = loaded(function, x, np.array([0, 2, 1]), path=tmp_path)
+    wrong = np.array([0, 7, 1])
+    assert library(-abs(x), wrong)[0].tobytes() == np.asarray(captured(-abs(x), wrong)).tobytes()
+    code = library.call([abs(x), wrong], [np.empty(1, np.float32)])
+    assert "argument 'labels': expected a class from 0 to 3" in library.message(code)
+    assert library.position == 1

@@ -4,22 +4,34 @@ import ctypes
 import platform
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from dgrr.runtime import Library
+from dgrr.runtime import SGD, Library, capture, export_library
 from dgrr.runtime.library.calls import BUFFER, STATE
+from dgrr.runtime.library.header import header
 from dgrr.runtime.library.image import NOT_FINITE
+from dgrr.runtime.library.loader import types
+from dgrr.runtime.step.batch import batch_arrays
+from dgrr.tape import ops
 
-from .conftest import batches, step
-from .native import Array, Loaded, room
+from .conftest import NET, batches, step
+from .native import Array, Loaded, host, room
 
 CONTROL = """
 #include <xmmintrin.h>
 unsigned get(void) { return _mm_getcsr(); }
 void put(unsigned word) { _mm_setcsr(word); }
 """
+
+
+def shown_loss(p: Any, batch: Any, ctx: Any) -> Any:
+    """Cross-entropy, and two metrics: one in words of several letters."""
+    scores = NET(p, batch[0], ctx)
+    loss = ops.cross_entropy(scores, batch[1])
+    return loss, {"hits": ops.reduce_mean(scores * scores), "peak of x": ops.reduce_max(batch[0])}
 
 
 def of_step(loaded: Loaded, batch: tuple[Array, Array]) -> int:
@@ -36,6 +48,27 @@ def test_it_trains_to_the_bits_of_the_captured_step(training: Library) -> None:
     held = loaded.held()
     assert held.keys() == arrays.keys()
     assert not [name for name, array in arrays.items() if held[name].tobytes() != array.tobytes()]
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_it_hands_out_what_a_step_shows(accumulate: int, tmp_path: Path) -> None:
+    given = batches() if accumulate == 1 else [tuple(batches()[i : i + 2]) for i in (0, 2)]
+    own = capture(shown_loss, NET.init(seed=1), SGD(0.1), given[0], accumulate=accumulate, clip_norm=0.25)
+    loaded = Loaded(export_library(own, tmp_path, target=host(), name="shown")[host()])
+    hits = ["metric_hits"] if accumulate == 1 else ["metric_hits_0", "metric_hits_1"]
+    peaks = ["metric_peak_of_x"] if accumulate == 1 else ["metric_peak_of_x_0", "metric_peak_of_x_1"]
+    names = ["loss", "clip", *(name for pair in zip(hits, peaks, strict=True) for name in pair)]
+    assert [o["name"] for o in loaded.facts["outputs"]] == names
+    for batch in given:
+        found = dict(zip(names, loaded(*batch_arrays(batch)), strict=True))
+        assert found["loss"].tobytes() == np.asarray(own(batch)).tobytes()
+        assert found["clip"].tolist() == [own.norm, own.scale]
+        assert own.norm == own.gradient_norm() > 0.25
+        for name, every in {"hits": hits, "peak of x": peaks}.items():
+            assert np.mean([float(found[each]) for each in every]) == own.metrics[name]
+    assert "double *clip /* [2] */" in header(loaded.facts)
+    assert f"float *{peaks[-1]} /* [1] */" in header(loaded.facts)
+    assert f'"{hits[-1]}": Float32Array; // []' in types(loaded.facts)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the control word is that of x86")

@@ -304,9 +304,9 @@ FLOORS: dict[str, list[list[str]]] = {
         ["repair"],
     ],
     "trace/v2/format": [
-        ["constants", "limits", "sketch"],
-        ["digest", "frame", "schema"],
-        ["header"],
+        ["constants", "limits", "split_mix"],
+        ["digest", "frame", "schema", "sketch"],
+        ["additive", "header"],
         ["documents", "layout", "schema_json"],
         ["fields"],
         ["frame_type"],

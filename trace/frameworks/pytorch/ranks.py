@@ -14,7 +14,7 @@ from ....base.system import FilePath
 from ..shared import TraceTarget
 from .torch_modules import TorchModules
 
-_TOGETHER = 256
+TOGETHER = 256
 """How many tensors an EVENT tells of: with names and shapes as long as they may be it is within its bounds."""
 
 
@@ -27,7 +27,7 @@ def of_rank(torch: Any, trace: TraceTarget) -> TraceTarget:
         return replace(trace, path=cast(FilePath, of_rank(torch, trace.path)))
     if not isinstance(trace, str | PathLike):
         return trace
-    path, (rank, count) = os.fspath(trace), _rank(torch)
+    path, (rank, count) = os.fspath(trace), rank_of(torch)
     if count > 1 and "{rank}" not in path:
         raise DomainError(
             f"record_torch: argument 'trace': expected a path with {{rank}} in it, since each of {count} processes "
@@ -38,7 +38,13 @@ def of_rank(torch: Any, trace: TraceTarget) -> TraceTarget:
     return path.replace("{rank}", str(rank))
 
 
-def _rank(torch: Any) -> tuple[int, int]:
+def is_of_ranks(trace: TraceTarget) -> bool:
+    """Whether the path is that of a file for each process."""
+    path = trace.path if isinstance(trace, Keep) else trace
+    return isinstance(path, str | PathLike) and "{rank}" in os.fspath(path)
+
+
+def rank_of(torch: Any) -> tuple[int, int]:
     """The number of this process, and how many there are."""
     ranks = torch.distributed
     started = ranks.is_available() and ranks.is_initialized()
@@ -51,7 +57,7 @@ def shards(torch: Any, modules: TorchModules) -> Iterator[str]:
     Of each its whole shape, where it lies on the mesh of processes, and the mesh with the place of this one. What the
     optimizer keeps of a param lies as the param does.
     """
-    rank, count = _rank(torch)
+    rank, count = rank_of(torch)
     if count == 1:
         return
     replicated = modules.trained.keys() if modules.is_replicated else ()
@@ -60,8 +66,8 @@ def shards(torch: Any, modules: TorchModules) -> Iterator[str]:
         for name, tensor in {**modules.trained, **modules.buffers}.items()
     }
     told = [(name, layout) for name, layout in laid.items() if layout is not None]
-    for begin in range(0, len(told), _TOGETHER):
-        part = told[begin : begin + _TOGETHER]
+    for begin in range(0, len(told), TOGETHER):
+        part = told[begin : begin + TOGETHER]
         known = {mesh: i for i, mesh in enumerate(dict.fromkeys(mesh for _, (_, _, mesh) in part))}
         where = {name: [shape, placements, known[mesh]] for name, (shape, placements, mesh) in part}
         said = {"rank": rank, "ranks": count, "meshes": [json.loads(mesh) for mesh in known], "tensors": where}
@@ -76,6 +82,6 @@ def _layout(torch: Any, tensor: Any, *, replicated: bool) -> tuple[list[int], li
         said = {"shape": list(mesh.shape), "names": list(names or ()), "at": None if at is None else list(at)}
         return list(tensor.shape), [str(placement) for placement in tensor.placements], json.dumps(said)
     if replicated:
-        rank, count = _rank(torch)
+        rank, count = rank_of(torch)
         return list(tensor.shape), ["R"], json.dumps({"shape": [count], "names": ["ddp"], "at": [rank]})
     return None

@@ -1,13 +1,12 @@
 """The additive digest: its definition in Python's integers, parts that add up, and changes that are seen."""
 
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dgrr.base.arrays import Array
 from dgrr.trace.v2.format.additive import added, additive_digest
@@ -79,7 +78,7 @@ def test_parts_add_up_wherever_they_are_cut(data: st.DataObject) -> None:
     array = drawn("int16", shape)
     cuts = [sorted({0, n, *data.draw(st.lists(st.integers(0, n), max_size=3))}) for n in shape]
     parts = list[bytes]()
-    for corner in product(*(zip(cut, cut[1:], strict=False) for cut in cuts)):
+    for corner in product(*(pairwise(cut) for cut in cuts)):
         box = array[tuple(slice(*edge) for edge in corner)]
         numbers = np.arange(array.size).reshape(shape)[tuple(slice(*edge) for edge in corner)].ravel().tolist()
         parts.append(additive_digest(box, shape, [begin for begin, _ in corner]))

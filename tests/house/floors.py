@@ -260,7 +260,7 @@ FLOORS: dict[str, list[list[str]]] = {
     "trace/frameworks/pytorch": [
         ["arrays", "early_updates", "known_op", "module_call", "torch_modules", "torch_settings"],
         ["blank_memory", "ranks", "tensor_digests", "torch_optimizer"],
-        ["layer_tape"],
+        ["layer_tape", "part_sums"],
         ["op_calls"],
         ["torch_run"],
         ["recording"],

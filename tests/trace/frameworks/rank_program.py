@@ -78,21 +78,21 @@ def both(count: int) -> Any:
     return fully_shard(tensor_parallel(mesh["tp"]), mesh=mesh["dp"])
 
 
-def step_in_parts(path: str, mesh: Any = None, *axes: int, spoiled: int | None = None) -> None:
-    """Three steps of given gradients, which no layout changes; axis i of the mesh cuts axis ``axes[i]`` where there is one.
+def step_in_parts(path: str, mesh: Any = None, *axes: int, spoiled: int | None = None, plain: str = "") -> None:
+    """Three steps of given gradients, which no layout changes; axis i of the mesh cuts axis ``axes[i]``, if there is one.
 
-    Without a mesh the params are plain tensors. In a ``spoiled`` step the last element of one param is another.
+    Without a mesh the params are plain tensors, and those of the layer ``plain`` in any case. In a ``spoiled`` step the last element of one param is another.
     """
 
-    def laid(tensor: Any) -> Any:
+    def laid(layer: str, tensor: Any) -> Any:
         placements: list[Placement] = [Shard(axis) if axis < tensor.dim() else Replicate() for axis in axes]
-        return tensor if mesh is None else distribute_tensor(tensor, mesh, placements)
+        return tensor if mesh is None or layer == plain else distribute_tensor(tensor, mesh, placements)
 
     model, draw = network(), torch.Generator().manual_seed(2)
     model.up = nn.Linear(8, 7)
-    for module in model.modules():
+    for layer, module in model.named_modules():
         for name, param in list(module.named_parameters(recurse=False)):
-            setattr(module, name, nn.Parameter(laid(torch.randn(param.shape, generator=draw))))
+            setattr(module, name, nn.Parameter(laid(layer, torch.randn(param.shape, generator=draw))))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5, foreach=False)
     with record_torch(model, optimizer, path) as run:
         for step in range(3):
@@ -100,7 +100,7 @@ def step_in_parts(path: str, mesh: Any = None, *axes: int, spoiled: int | None =
                 grad = torch.randn(param.shape, generator=draw)
                 if step == spoiled and name == "up.weight":
                     grad[-1, -1] += 1
-                param.grad = laid(grad)
+                param.grad = laid(name.partition(".")[0], grad)
             run.loss(1.0, batch=torch.ones(1))
             optimizer.step()
 
@@ -135,6 +135,7 @@ def main(rank: int, count: int, folder: Path) -> None:
     step_in_parts(to("rows"), mesh, 0)
     step_in_parts(to("columns"), mesh, 1)
     step_in_parts(to("spoiled"), mesh, 1, spoiled=1)
+    step_in_parts(to("left"), mesh, 0, plain="norm")
     refused(folder / "partial", mesh)
     train(to("fsdp_swapped"), sharded(), part=rank, swap=rank == last)
     train(to("bf16"), sharded(bf16), part=rank)

@@ -141,6 +141,13 @@ def test_the_param_and_the_step_that_differ_are_named_in_other_parts(two: Path, 
         assert found.sentence.endswith("added up: after step 1, 'up.weight' differs")
 
 
+def test_params_of_which_one_run_alone_tells_are_named(two: Path) -> None:
+    """Of a plain tensor on several processes nobody knows what the others have."""
+    found = compare(two / "left", two / "columns")
+    assert found and "4 params equal to the bit after 3 of 3 steps; not compared, for one run" in found.sentence
+    assert found.sentence.endswith("does not tell of them: ['norm.bias', 'norm.weight']")
+
+
 def test_a_part_of_a_sum_is_refused_before_anything_starts(two: Path) -> None:
     for rank in range(2):
         said = (two / f"partial{rank}.txt").read_text()

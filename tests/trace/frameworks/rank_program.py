@@ -79,9 +79,10 @@ def both(count: int) -> Any:
 
 
 def step_in_parts(path: str, mesh: Any = None, *axes: int, spoiled: int | None = None, plain: str = "") -> None:
-    """Three steps of given gradients, which no layout changes; axis i of the mesh cuts axis ``axes[i]``, if there is one.
+    """Three steps of given gradients, which no layout changes.
 
-    Without a mesh the params are plain tensors, and those of the layer ``plain`` in any case. In a ``spoiled`` step the last element of one param is another.
+    Axis i of the mesh cuts axis ``axes[i]`` of each param that has one. Without a mesh the params are plain tensors, and
+    those of the layer ``plain`` in any case. In a ``spoiled`` step the last element of one param is another.
     """
 
     def laid(layer: str, tensor: Any) -> Any:

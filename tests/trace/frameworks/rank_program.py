@@ -81,7 +81,7 @@ def both(count: int) -> Any:
 def step_in_parts(path: str, mesh: Any = None, *axes: int, spoiled: int | None = None, plain: str = "") -> None:
     """Three steps of given gradients, which no layout changes.
 
-    Axis i of the mesh cuts axis ``axes[i]`` of each param that has one. Without a mesh the params are plain tensors, and
+    Axis i of the mesh cuts axis ``axes[i]`` of each param that has one. Without a mesh params are plain tensors, and
     those of the layer ``plain`` in any case. In a ``spoiled`` step the last element of one param is another.
     """
 

@@ -261,7 +261,7 @@ FLOORS: dict[str, list[list[str]]] = {
     "trace/frameworks/pytorch": [
         ["arrays", "early_updates", "known_op", "module_call", "torch_modules", "torch_settings"],
         ["blank_memory", "ranks", "tensor_digests", "torch_optimizer"],
-        ["layer_tape"],
+        ["layer_tape", "part_sums"],
         ["op_calls"],
         ["torch_run"],
         ["recording"],
@@ -305,9 +305,9 @@ FLOORS: dict[str, list[list[str]]] = {
         ["repair"],
     ],
     "trace/v2/format": [
-        ["constants", "limits", "sketch"],
-        ["digest", "frame", "schema"],
-        ["header"],
+        ["constants", "limits", "split_mix"],
+        ["digest", "frame", "schema", "sketch"],
+        ["additive", "header"],
         ["documents", "layout", "schema_json"],
         ["fields"],
         ["frame_type"],

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-_TOGETHER = 256
+TOGETHER = 256
 """How many tensors an EVENT tells of: with names and shapes as long as they may be it is within its bounds."""
 
 
@@ -28,8 +28,8 @@ def shard_events(rank: int, ranks: int, laid: Mapping[str, ShardLayout]) -> Iter
     {"meshes":[{"at":[1],"names":["data"],"shape":[2]}],"rank":1,"ranks":2,"tensors":{"w":[[4],["S(0)"],0]}}
     """
     told = list(laid.items())
-    for begin in range(0, len(told), _TOGETHER):
-        part = [(name, layout, _mesh(layout)) for name, layout in told[begin : begin + _TOGETHER]]
+    for begin in range(0, len(told), TOGETHER):
+        part = [(name, layout, _mesh(layout)) for name, layout in told[begin : begin + TOGETHER]]
         known = {mesh: i for i, mesh in enumerate(dict.fromkeys(mesh for _, _, mesh in part))}
         where = {name: [list(layout.shape), list(layout.placements), known[mesh]] for name, layout, mesh in part}
         said = {"rank": rank, "ranks": ranks, "meshes": [json.loads(mesh) for mesh in known], "tensors": where}

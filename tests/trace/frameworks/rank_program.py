@@ -12,6 +12,7 @@ import torch
 from torch import distributed, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.tensor import Partial, Placement, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 
@@ -77,6 +78,45 @@ def both(count: int) -> Any:
     return fully_shard(tensor_parallel(mesh["tp"]), mesh=mesh["dp"])
 
 
+def step_in_parts(path: str, mesh: Any = None, *axes: int, spoiled: int | None = None, plain: str = "") -> None:
+    """Three steps of given gradients, which no layout changes.
+
+    Axis i of the mesh cuts axis ``axes[i]`` of each param that has one. Without a mesh params are plain tensors, and
+    those of the layer ``plain`` in any case. In a ``spoiled`` step the last element of one param is another.
+    """
+
+    def laid(layer: str, tensor: Any) -> Any:
+        placements: list[Placement] = [Shard(axis) if axis < tensor.dim() else Replicate() for axis in axes]
+        return tensor if mesh is None or layer == plain else distribute_tensor(tensor, mesh, placements)
+
+    model, draw = network(), torch.Generator().manual_seed(2)
+    model.up = nn.Linear(8, 7)
+    for layer, module in model.named_modules():
+        for name, param in list(module.named_parameters(recurse=False)):
+            setattr(module, name, nn.Parameter(laid(layer, torch.randn(param.shape, generator=draw))))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5, foreach=False)
+    with record_torch(model, optimizer, path) as run:
+        for step in range(3):
+            for name, param in model.named_parameters():
+                grad = torch.randn(param.shape, generator=draw)
+                if step == spoiled and name == "up.weight":
+                    grad[-1, -1] += 1
+                param.grad = laid(name.partition(".")[0], grad)
+            run.loss(1.0, batch=torch.ones(1))
+            optimizer.step()
+
+
+def refused(path: Path, mesh: Any) -> None:
+    """A param that is a part of a sum: what is said of it."""
+    model = nn.Linear(2, 1, bias=False)
+    whole = distributed.tensor.DTensor.from_local(torch.ones(1, 2), mesh, [Partial()])
+    model.weight = nn.Parameter(whole)
+    try:
+        record_torch(model, torch.optim.SGD(model.parameters(), lr=0.5), f"{path}/{{rank}}.dgrr")
+    except ValueError as error:
+        (path.parent / f"partial{distributed.get_rank()}.txt").write_text(str(error))
+
+
 def main(rank: int, count: int, folder: Path) -> None:
     """Every way, each in a folder of its own."""
     torch.set_num_threads(1)
@@ -92,11 +132,19 @@ def main(rank: int, count: int, folder: Path) -> None:
     train(to("ddp_broken"), DistributedDataParallel(network()), break_at=1 if rank == last else None)
     for name in ("fsdp", "fsdp_again"):
         train(to(name), sharded(), part=rank)
+    train(to("fsdp_equal"), sharded())
+    step_in_parts(to("rows"), mesh, 0)
+    step_in_parts(to("columns"), mesh, 1)
+    step_in_parts(to("spoiled"), mesh, 1, spoiled=1)
+    step_in_parts(to("left"), mesh, 0, plain="norm")
+    refused(folder / "partial", mesh)
     train(to("fsdp_swapped"), sharded(), part=rank, swap=rank == last)
     train(to("bf16"), sharded(bf16), part=rank)
     train(to("tp"), tensor_parallel(mesh))
     if count == 4:
         train(to("both"), both(count))
+        step_in_parts(to("blocks"), init_device_mesh("cpu", (2, 2), mesh_dim_names=("a", "b")), 0, 1)
+        step_in_parts(to("twice"), init_device_mesh("cpu", (2, 2), mesh_dim_names=("a", "b")), 0, 0)
     try:
         train(f"{folder}/one.dgrr", network())
     except ValueError as error:

@@ -114,12 +114,59 @@ def test_folders_with_other_ranks_are_not_the_same(two: Path, tmp_path: Path) ->
     assert not found and "expected a trace for each rank in both: 1.dgrr in a only" in found.sentence
 
 
+def test_runs_in_other_parts_are_compared_as_wholes(two: Path, tmp_path: Path) -> None:
+    from .rank_program import network, step_in_parts, train
+
+    step_in_parts(f"{tmp_path}/one/{{rank}}.dgrr")
+    for a, b in (
+        (two / "rows", two / "columns"),
+        (two / "rows", tmp_path / "one"),
+        (tmp_path / "one", two / "columns"),
+    ):
+        found = compare(a, b)
+        assert found and "6 params equal to the bit after 3 of 3 steps" in found.sentence, found.sentence
+    train(f"{tmp_path}/plain/{{rank}}.dgrr", network())
+    for sharded in ("fsdp_equal", "ddp"):
+        found = compare(two / sharded, tmp_path / "plain")
+        assert found and "in the parts of 2 and of 1 processes, added up: 6 params" in found.sentence, found.sentence
+
+
+def test_the_param_and_the_step_that_differ_are_named_in_other_parts(two: Path, tmp_path: Path) -> None:
+    from .rank_program import step_in_parts
+
+    step_in_parts(f"{tmp_path}/{{rank}}.dgrr")
+    for other in (tmp_path, two / "rows"):
+        found = compare(two / "spoiled", other)
+        assert found.cause is not None and (found.cause.value, found.step) == ("update", 1)
+        assert found.sentence.endswith("added up: after step 1, 'up.weight' differs")
+
+
+def test_params_of_which_one_run_alone_tells_are_named(two: Path) -> None:
+    """Of a plain tensor on several processes nobody knows what the others have."""
+    found = compare(two / "left", two / "columns")
+    assert found and "4 params equal to the bit after 3 of 3 steps; not compared, for one run" in found.sentence
+    assert found.sentence.endswith("does not tell of them: ['norm.bias', 'norm.weight']")
+
+
+def test_a_part_of_a_sum_is_refused_before_anything_starts(two: Path) -> None:
+    for rank in range(2):
+        said = (two / f"partial{rank}.txt").read_text()
+        assert said.startswith("record_torch: parameter 'weight': expected shards or replicas, got [Partial(sum)], of")
+        assert "redistribute it first" in said
+    assert not [*two.glob("partial/*.dgrr*")]
+
+
 @pytest.mark.long
-def test_four_processes_on_a_mesh_of_two_axes(tmp_path: Path) -> None:
+def test_four_processes_on_a_mesh_of_two_axes(two: Path, tmp_path: Path) -> None:
     four = started(tmp_path, 4)
     assert compare(four / "both", four / "both")
     said = [shards(four / "both" / f"{rank}.dgrr") for rank in range(4)]
     assert [each["meshes"][each["tensors"]["up.weight"][2]]["at"] for each in said] == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    for name in ("rows", "columns", "twice"):
+        found = compare(four / "blocks", four / name)
+        assert found and "6 params equal to the bit after 3 of 3 steps" in found.sentence, found.sentence
+    assert compare(four / "rows", two / "columns") and compare(four / "blocks", two / "rows")
+    assert compare(four / "spoiled", two / "rows").step == 1
     for rank in range(4):
         assert recompute(four / "both" / f"{rank}.dgrr")
         assert recompute(four / "tp" / f"{rank}.dgrr")

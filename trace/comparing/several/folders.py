@@ -9,7 +9,8 @@ from ...exit_codes import Exit
 from ...file_version import TraceFileError
 from ...v2.verdict import Verdict
 from ..result import Cause, Comparison
-from .replicas import first_unequal
+from .part_sums import compare_parts
+from .replicas import first_unequal, same_parts
 
 Compare = Callable[[Path, Path], Comparison]
 """What compares two files."""
@@ -19,9 +20,14 @@ def compare_folders(a: Path, b: Path, compare: Compare) -> Comparison:
     """Hold the traces of two folders against each other, name by name, and the replicas in each among themselves.
 
     The answer is that of the rank that differs first: by its step, and then by its number. ``ranks`` has all of them.
+    Of runs on other processes, or with other parts on them, the params are compared as wholes.
     Raises TraceFileError for a folder without traces.
     """
     names = [_names(folder) for folder in (a, b)]
+    is_alike = names[0] == names[1] and same_parts((a / name, b / name) for name in names[0])
+    in_parts = None if is_alike else compare_parts(a, b, names)
+    if in_parts is not None:
+        return in_parts
     if names[0] != names[1]:
         return Comparison(str(a), str(b), Verdict.DIVERGED, _other_files(*names), Cause.MODEL)
     found = [compare(a / name, b / name) for name in names[0]]

@@ -2,11 +2,12 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ...file_version import TraceFileError
 from ...v2.format.constants import SHARDS_EVENT
 from ...v2.read.reader import TraceReader, open_reader
 
@@ -23,7 +24,7 @@ def first_unequal(paths: Sequence[Path]) -> tuple[int, str] | None:
         traces = [stack.enter_context(open_reader(path, mode="tolerate_tail")) for path in paths]
         alike = defaultdict[Part, list[int]](list)
         for rank, trace in enumerate(traces):
-            for part in _parts(trace):
+            for part in parts_of(trace):
                 alike[part].append(rank)
         is_shared = any(len(ranks) > 1 for ranks in alike.values())
         for step in range(min(map(len, traces))) if is_shared else ():
@@ -33,6 +34,16 @@ def first_unequal(paths: Sequence[Path]) -> tuple[int, str] | None:
                 ranks = f"ranks {paths[one].stem} and {paths[other].stem}"
                 return step, f"after step {step}, {name!r} differs between {ranks}, which hold replicas of it"
     return None
+
+
+def same_parts(pairs: Iterable[tuple[Path, Path]]) -> bool:
+    """Whether the two files of each pair have the same parts of the same tensors, or cannot be read."""
+    with suppress(TraceFileError), ExitStack() as stack:
+        for pair in pairs:
+            one, other = (parts_of(stack.enter_context(open_reader(path, mode="tolerate_tail"))) for path in pair)
+            if one != other:
+                return False
+    return True
 
 
 def _unequal_after(
@@ -49,7 +60,7 @@ def _unequal_after(
     return None
 
 
-def _parts(trace: TraceReader) -> list[Part]:
+def parts_of(trace: TraceReader) -> list[Part]:
     """What a process has of each tensor, as its EVENTs say; of what only it knows nothing is said."""
     found: list[Part] = []
     for _, event in trace.events():

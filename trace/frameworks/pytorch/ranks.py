@@ -24,7 +24,7 @@ def of_rank(torch: Any, trace: TraceTarget) -> TraceTarget:
         return replace(trace, path=cast(FilePath, of_rank(torch, trace.path)))
     if not isinstance(trace, str | PathLike):
         return trace
-    path, (rank, count) = os.fspath(trace), _rank(torch)
+    path, (rank, count) = os.fspath(trace), rank_of(torch)
     if count > 1 and "{rank}" not in path:
         raise DomainError(
             f"record_torch: argument 'trace': expected a path with {{rank}} in it, since each of {count} processes "
@@ -35,7 +35,13 @@ def of_rank(torch: Any, trace: TraceTarget) -> TraceTarget:
     return path.replace("{rank}", str(rank))
 
 
-def _rank(torch: Any) -> tuple[int, int]:
+def is_of_ranks(trace: TraceTarget) -> bool:
+    """Whether the path is that of a file for each process."""
+    path = trace.path if isinstance(trace, Keep) else trace
+    return isinstance(path, str | PathLike) and "{rank}" in os.fspath(path)
+
+
+def rank_of(torch: Any) -> tuple[int, int]:
     """The number of this process, and how many there are."""
     ranks = torch.distributed
     started = ranks.is_available() and ranks.is_initialized()
@@ -48,7 +54,7 @@ def shards(torch: Any, modules: TorchModules) -> Iterator[str]:
     Of each its whole shape, where it lies on the mesh of processes, and the mesh with the place of this one. What the
     optimizer keeps of a param lies as the param does.
     """
-    rank, count = _rank(torch)
+    rank, count = rank_of(torch)
     if count == 1:
         return
     replicated = modules.trained.keys() if modules.is_replicated else ()
@@ -66,6 +72,6 @@ def _layout(torch: Any, tensor: Any, *, replicated: bool) -> ShardLayout | None:
         placements = [str(placement) for placement in tensor.placements]
         return ShardLayout(tensor.shape, placements, mesh.shape, mesh.mesh_dim_names or (), mesh.get_coordinate())
     if replicated:
-        rank, count = _rank(torch)
+        rank, count = rank_of(torch)
         return ShardLayout(tensor.shape, ["R"], [count], ["ddp"], [rank])
     return None

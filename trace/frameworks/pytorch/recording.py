@@ -11,7 +11,8 @@ from ...v2.format.constants import FLOATS, FOREIGN_NUMERICS, SHARDS_EVENT
 from ...v2.format.digest import FORMAT_NAMES
 from ..shared import Framework, TraceTarget, begin
 from .arrays import dtype_word
-from .ranks import of_rank, shards
+from .part_sums import PartSums
+from .ranks import is_of_ranks, of_rank, shards
 from .torch_modules import TorchModules
 from .torch_optimizer import TorchOptimizer
 from .torch_run import Level, TorchRun, state_of
@@ -65,7 +66,7 @@ def record_torch(
         ModuleNotFoundError: PyTorch is not installed.
         DTypeError: an argument is of another type.
         DomainError: the optimizer updates a tensor that is no parameter of the model, a parameter is of another dtype
-            or has no shape yet, the level is another, or one path is that of several processes.
+            or has no shape yet or is a part of a sum, the level is another, or one path is that of several processes.
         TraceWriteError: the trace cannot be begun.
 
     >>> import tempfile, torch
@@ -92,6 +93,7 @@ def record_torch(
     _check_params(torch, modules.params)
     reader = TorchOptimizer(torch, optimizer, modules.trained)
     target, settings = of_rank(torch, trace), settings_of(torch, modules.params)
+    sums = PartSums(torch, modules) if is_of_ranks(trace) else None
     if isinstance(target, str | Keep):  # what golden_trace() records is one file, whatever the commit
         settings["commit"] = commit()
     recorder = begin(
@@ -105,7 +107,7 @@ def record_torch(
     for text in shards(torch, modules):
         recorder.event(SHARDS_EVENT, text)
     is_golden = hasattr(trace, "level")
-    return TorchRun(torch, model, modules, optimizer, reader, recorder, chosen, is_golden=is_golden)
+    return TorchRun(torch, model, modules, optimizer, reader, recorder, chosen, sums, is_golden=is_golden)
 
 
 def _begun(torch: Any, modules: TorchModules, reader: TorchOptimizer, seed: int | None, *, calls: bool) -> Run:

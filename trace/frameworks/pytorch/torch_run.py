@@ -11,6 +11,7 @@ from ....base.arrays import Array
 from ....base.errors import DomainError
 from ....base.runs.completed_step import LOSS_SCALE, CompletedStep, DigestedTape
 from ....tape.location import CodePosition
+from ...v2.format.constants import SUMS_EVENT
 from ...v2.write.recorder import TraceRecorder
 from ..run import RecordedRun
 from ..shared import leaves, named_arrays, scalar_loss
@@ -19,6 +20,7 @@ from .early_updates import EarlyUpdates, early
 from .layer_tape import LayerTape
 from .module_call import loss_scale
 from .op_calls import WHOLE_STEP, OpCalls
+from .part_sums import PartSums
 from .torch_modules import TorchModules
 from .torch_optimizer import TorchOptimizer
 
@@ -66,6 +68,7 @@ class TorchRun(RecordedRun):
         reader: TorchOptimizer,
         recorder: TraceRecorder,
         level: Level,
+        sums: PartSums | None,
         *,
         is_golden: bool,
     ) -> None:
@@ -76,7 +79,7 @@ class TorchRun(RecordedRun):
         self._stepped: CodePosition | None = None
         self._scale: float | None = None
         self._torch, self._modules, self._reader = torch, modules, reader
-        self._params = modules.trained
+        self._params, self._sums = modules.trained, sums
         self._early = EarlyUpdates(self._params)
         self._layers = LayerTape(torch, modules, recorder.algorithm)
         together = WHOLE_STEP if is_golden else None
@@ -216,6 +219,9 @@ class TorchRun(RecordedRun):
             metrics={} if self._scale is None else {LOSS_SCALE: self._scale},
             tape=self._tape(),
         )
+        if self._sums is not None and self._recorder.digests_state(step):
+            for text in self._sums.texts(done.params):
+                self._recorder.event(SUMS_EVENT, text)
         self._recorder.step(done)
         self._begin_step()
 

@@ -27,6 +27,7 @@ SMALLEST_PAYLOAD: Final = 1 << 12
 LARGEST_PAYLOAD: Final = 1 << 30
 FRAMEWORK_EVENT: Final = "framework"
 SHARDS_EVENT: Final = "shards"  # of which part of its tensors a process has
+SUMS_EVENT: Final = "sums"  # the additive digests of these parts after a step
 FOREIGN_NUMERICS: Final = 0  # of a run that another library computed
 EVENT_BYTES: Final = 1 << 16
 METRICS_BYTES: Final = 1 << 16

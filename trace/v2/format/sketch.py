@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....base.arrays import Array, real_parts
+from .split_mix import split_mix
 
 PROJECTIONS = 16
 """How many numbers a sketch has."""
 
 _BLOCK = 1 << 16
-_MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 def sketch(array: Array) -> tuple[float, ...]:
@@ -28,20 +28,12 @@ def sketch(array: Array) -> tuple[float, ...]:
     with np.errstate(all="ignore"):
         for begin in range(0, flat.size, _BLOCK):
             values = flat[begin : begin + _BLOCK].astype(np.float64)
-            bits = _mixed(begin, values.size)
+            bits = split_mix(np.arange(begin, begin + values.size, dtype=np.uint64))
             for j in range(PROJECTIONS):
                 signed = np.where(bits >> np.uint64(j) & np.uint64(1), -values, values)
                 signed[0] += sums[j]
                 sums[j] = float(np.add.accumulate(signed)[-1])  # in their order, whatever the machine
         return tuple(np.array(sums).astype(np.float32).tolist())
-
-
-def _mixed(begin: int, count: int) -> Array:
-    """SplitMix64 of so many numbers from one on."""
-    z = (np.arange(begin, begin + count, dtype=np.uint64) + np.uint64(1)) * _MIX[0]
-    z = (z ^ z >> np.uint64(30)) * _MIX[1]
-    z = (z ^ z >> np.uint64(27)) * _MIX[2]
-    return z ^ z >> np.uint64(31)
 
 
 def length(numbers: Sequence[float]) -> float:

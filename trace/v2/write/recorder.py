@@ -107,7 +107,11 @@ class TraceRecorder:
 
     def keeps(self, step: int) -> bool:
         """Whether what a step hands over is read after it too: then, if it may change, it must be a copy."""
-        return bool(self._values_budget or self._sketches or not self._layout.due(step))
+        return bool(self._values_budget or self._sketches or not self.digests_state(step))
+
+    def digests_state(self, step: int) -> bool:
+        """Whether the state after a step is digested."""
+        return self._layout.due(step)
 
     def step(self, done: CompletedStep) -> None:
         """Record one step, after its update. Arrays are read before the call returns and not changed.

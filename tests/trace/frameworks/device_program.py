@@ -54,7 +54,7 @@ def train(
         params = tree.map(lambda p, m, v: p - 0.01 * (m / c1) / (jnp.sqrt(v / c2) + 1e-8), params, m, v)
         return params, m, v, grads, loss
 
-    start = {"rule": "my_adam@1", "hyper": {"lr": 0.01}, "state": {"m": m, "v": v}}
+    start = {"rule": "adam@1", "hyper": {"lr": 0.01}, "state": {"m": m, "v": v}}
     with record_jax(params, Keep(path, ops="first"), level=level, **start) as run:
         for i in range(3):
             batch = rng.standard_normal((4, 4)).astype("f")

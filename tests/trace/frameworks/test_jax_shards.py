@@ -43,14 +43,14 @@ def test_every_device_has_its_part(four: Path) -> None:
         np.testing.assert_array_equal(here["up"], whole["up"][:, half])
         np.testing.assert_array_equal(here["down"], whole["down"][half])
         np.testing.assert_array_equal(here["bias"], whole["bias"])
-        assert here["state/m.bias"].shape == (1,)
+        assert here["m/bias"].shape == (1,)
         said = shards(path)
         assert (said["rank"], said["ranks"]) == (rank, 4)
         shape, placements, mesh = said["tensors"]["up"]
         assert (shape, placements) == ([4, 8], ["R", "S(1)"])
         assert said["meshes"][mesh] == {"at": [rank // 2, column], "names": ["data", "model"], "shape": [2, 2]}
         assert said["tensors"]["bias"][:2] == [[4], ["R", "R"]]
-        assert said["tensors"]["state/m.bias"][:2] == [[4], ["S(0)", "S(0)"]]
+        assert said["tensors"]["m/bias"][:2] == [[4], ["S(0)", "S(0)"]]
 
 
 def test_folders_of_equal_runs_are_equal(four: Path) -> None:

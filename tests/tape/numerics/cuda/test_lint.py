@@ -89,6 +89,8 @@ def programs() -> list[Program]:
     columns = (cuda_rows.COLUMNS, cuda_norms.COLUMNS)
     found += [(s, (("REAL", r),), 0) for s in columns for r in REALS.values()]
     found += [(cuda_norms.SOURCE, (("REAL", r), ("GROUPS", g)), 0) for r in REALS.values() for g in GROUPS]
+    clusters = product(REALS.values(), (1, cuda_norms.CLUSTER))
+    found += [(cuda_norms.SOURCE, (("REAL", r), ("GROUPS", 1), ("CLUSTER", c)), 0) for r, c in clusters]
     return found
 
 

@@ -94,7 +94,8 @@ class Gpu:
         return DeviceMemory(self, int(self._do("cuMemAlloc", max(nbytes, 1))))
 
     def free(self, address: int) -> None:
-        """Give memory back."""
+        """Give memory back, from whatever thread; at the end of the process nobody listens."""
+        self._cu.cuCtxSetCurrent(self._context)
         self._cu.cuMemFree(address)
 
     def pinned(self, nbytes: int) -> Array:
@@ -205,5 +206,7 @@ _gpu = cache(Gpu)
 
 
 def gpu(number: int = 0) -> Gpu:
-    """A GPU of this machine, counted around where there are fewer. Raises CudaError if there is none."""
-    return _gpu(number)
+    """A GPU of this machine, counted around, for the calling thread to use. Raises CudaError if there is none."""
+    found = _gpu(number)
+    found.use()
+    return found

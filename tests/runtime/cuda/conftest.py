@@ -33,7 +33,7 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def host_gpu(stand_in: Any) -> Iterator[Any]:
     """The GPU, for ``device="cuda"``; other tests of this process have what they would have without it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "gpu", lambda number=0: stand_in.GPU)
+        patch.setattr(driver, "_gpu", lambda number: stand_in.GPU)
         patch.setattr(bind, "ptx_of", stand_in.modules_of)
         patch.setattr(bind.nvrtc, "compiled", stand_in.named)
         patch.setitem(bind.FORMS, "gemm", stand_in.SIMPLE_PRODUCT)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from threading import Lock
+from threading import Lock, local
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -173,27 +173,36 @@ class HostMemory:
 
 
 class HostGpu:
-    """In the place of `Gpu`."""
+    """In the place of `Gpu`: as there, no thread may ask for anything before it has said that it uses it."""
 
     name, arch = "this machine", "sm_90"
 
     def __init__(self, folder: Path, seed: int = 0) -> None:
         self._random, self._shim, self._lock = random.Random(seed), shim().Host(folder), Lock()
+        self._thread = local()
         self.busiest: dict[str, int] = {}
         """The most instructions that a thread of each translated kernel has run, by its modules."""
 
-    def use(self) -> None: ...
+    def use(self) -> None:
+        self._thread.uses = True
+
+    def _require_use(self) -> None:
+        assert getattr(self._thread, "uses", False), "CUDA_ERROR_INVALID_CONTEXT"
 
     def allocate(self, nbytes: int) -> HostMemory:
+        self._require_use()
         return HostMemory(nbytes)
 
     def pinned(self, nbytes: int) -> Any:
+        self._require_use()
         return np.full(nbytes, 0xAB, np.uint8)
 
     def upload(self, target: int, array: Any) -> None:
+        self._require_use()
         ctypes.memmove(target, array.ctypes.data, array.nbytes)
 
     def download(self, array: Any, source: int) -> None:
+        self._require_use()
         ctypes.memmove(array.ctypes.data, source, array.nbytes)
 
     def function(self, code: bytes, name: str, shared: int = 0) -> Any:
@@ -206,6 +215,7 @@ class HostGpu:
         return list(nodes)
 
     def launch(self, graph: Sequence[KernelNode | Copy | Clear]) -> None:
+        self._require_use()
         left = set(range(len(graph)))
         with self._lock:  # of several ranks in one process
             while left:

@@ -55,7 +55,7 @@ def test_any_mixture_ends_with_the_bits_of_one_process() -> None:
 
 def test_each_rank_asks_for_the_gpu_of_its_place_on_the_machine(monkeypatch: pytest.MonkeyPatch, host_gpu: Any) -> None:
     asked = list[int]()
-    monkeypatch.setattr(driver, "gpu", lambda number=0: (asked.append(number), host_gpu)[1])
+    monkeypatch.setattr(driver, "_gpu", lambda number: (asked.append(number), host_gpu)[1])
     of_ranks("gcg")
     assert sorted(asked) == [0, 2]
 

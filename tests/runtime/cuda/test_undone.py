@@ -11,7 +11,7 @@ from dgrr.tape.numerics.cuda import code, nvrtc
 pytestmark = pytest.mark.xdist_group("cuda")
 
 OWN: tuple[tuple[ModuleType, str, str], ...] = (
-    (driver, "gpu", driver.__name__),
+    (driver, "_gpu", driver.__name__),
     (bind, "ptx_of", code.__name__),
     (nvrtc, "compiled", nvrtc.__name__),
 )

@@ -320,7 +320,8 @@ class _Comparing:
         undecided = sorted(pair.unknown - pair.known)
         if undecided or not pair.one_digest:
             return Comparison(self.a.path, self.b.path, Verdict.UNPROVEN, self._undecided(undecided))
-        return Comparison(self.a.path, self.b.path, Verdict.OK, f"equal {how}: {length} steps{self._left_out()}")
+        text = f"equal {how}: {length} steps{self._left_out()}"
+        return Comparison(self.a.path, self.b.path, Verdict.OK, text, uncompared=pair.skipped)
 
     def _left_out(self) -> str:
         """What may differ and was not compared: it does not pass in silence."""

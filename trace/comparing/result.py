@@ -66,6 +66,7 @@ class Comparison(Plain):
         notes: further remarks, such as what was not recorded.
         uncomputed: first and last of the steps before `step` that were neither compared nor computed.
         ops: the digests of all ops of that step, or of the first if the runs start differently, if both record them.
+        uncompared: of runs that are the same, how many digests differ of which no values are recorded.
         ranks: of two folders, the comparison of each process in turn; this one is that of the first that differs.
 
     >>> print(Comparison("a.dgrr", "b.dgrr", Verdict.DIVERGED, "equal to the bit for 4 steps", Cause.LENGTH, 4))
@@ -94,6 +95,7 @@ class Comparison(Plain):
     notes: list[str] = field(default_factory=list[str])
     uncomputed: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     ops: tuple[OpDigests, OpDigests] | None = None
+    uncompared: int = 0
     ranks: "list[Comparison]" = field(default_factory=list["Comparison"])
 
     @property

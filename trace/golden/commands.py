@@ -19,7 +19,8 @@ Train = Callable[[GoldenRecording], object]
 def record(path: FilePath, train: Train, *, policy: "PolicyLike | None" = None) -> Outcome:
     """Record what a function trains to a golden file, with its text beside it.
 
-    A file with which the run agrees stays as it is. Says whether it was "written" anew, "updated" or "verified".
+    A file with which the run agrees stays as it is. Says whether it was "written" anew, "updated", "verified"
+    or "verified in part", where digests differ of which it has no values.
 
     Raises:
         DomainError: a policy that there is not.

@@ -16,7 +16,7 @@ from .names import SIDECAR_SUFFIX
 from .settings import Update
 from .sidecar import agrees, sidecar
 
-Outcome: TypeAlias = Literal["verified", "written", "updated"]
+Outcome: TypeAlias = Literal["verified", "verified in part", "written", "updated"]
 
 
 def sidecar_path(golden: Path) -> Path:
@@ -27,7 +27,8 @@ def sidecar_path(golden: Path) -> Path:
 def keep(golden: Path, present: Path, policy: Policy, update: Update, *, write_missing: bool) -> Outcome:
     """Hold the present trace against the golden file, or make it the golden file where ``update`` says so.
 
-    A file with which the run agrees stays as it is, to the byte.
+    A file with which the run agrees stays as it is, to the byte. It is verified in part if digests differ of
+    which it has no values.
 
     Raises:
         GoldenError: the golden file is missing and is not to be written, is damaged, or cannot be written; the text
@@ -39,7 +40,7 @@ def keep(golden: Path, present: Path, policy: Policy, update: Update, *, write_m
             raise GoldenError("it is missing, and CI is set, so that it is not written")
         return _write(golden, present, "written")
     try:
-        require_same(golden, present, policy)
+        uncompared = require_same(golden, present, policy)
     except GoldenError:
         if update != "all":
             raise
@@ -50,7 +51,7 @@ def keep(golden: Path, present: Path, policy: Policy, update: Update, *, write_m
         if update == "none" or (update == "missing" and sidecar_path(golden).exists()):
             raise
         return _write_sidecar(golden)
-    return "verified"
+    return "verified in part" if uncompared else "verified"
 
 
 def delete(golden: Path) -> None:
@@ -62,13 +63,17 @@ def delete(golden: Path) -> None:
         raise GoldenError(f"it cannot be deleted: {error.filename}: {error.strerror}") from None
 
 
-def require_same(golden: Path, present: Path, policy: Policy) -> None:
-    """Raise GoldenMismatchError if a run is not that of its golden file, or the file cannot be read."""
+def require_same(golden: Path, present: Path, policy: Policy) -> int:
+    """How many digests differ of which no values are recorded, so that they were not compared.
+
+    Raises GoldenMismatchError if the run is not that of its golden file, or the file cannot be read.
+    """
     comparison = compare(golden, present, policy=policy, proven=True)
     if comparison.verdict is Verdict.DRIFT:
         warn(GoldenDriftWarning(str(comparison)), stacklevel=2)
     elif not comparison.same:
         raise GoldenMismatchError(comparison)
+    return comparison.uncompared
 
 
 def require_sidecar(golden: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from ..json_value import Plain
 from .names import SUFFIX
 
-OUTCOMES = ("verified", "written", "updated", "deleted", "failed")
+OUTCOMES = ("verified", "verified in part", "written", "updated", "deleted", "failed")
 """What becomes of a golden file, as the summary counts it."""
 
 
@@ -18,7 +18,7 @@ class Results(Plain):
     """The golden files of one process; those of several processes are added.
 
     Args:
-        counts: how many files were verified, written, updated, deleted, failed.
+        counts: how many files were verified, whole or in part, written, updated, deleted, failed.
         used: their names below the folder of golden files, without suffix.
         takers: folder of a module → its tests that take `golden_trace`, or the module itself where it was skipped.
         finished: the tests that have come to their comparison.
@@ -79,6 +79,8 @@ class Results(Plain):
 
         >>> Results(Counter(verified=3, updated=1)).summary(["a/b", "a/c"])
         'dgrr: 3 verified, 1 updated, 2 unused'
+        >>> Results(Counter({"verified in part": 1})).summary([])
+        'dgrr: 1 verified in part'
         """
         counts = {**{name: self.counts[name] for name in OUTCOMES}, "unused": len(list(unused))}
         text = ", ".join(f"{count} {name}" for name, count in counts.items() if count)

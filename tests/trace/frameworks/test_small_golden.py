@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from dgrr.trace import Comparison, compare, open_trace, record_torch
+from dgrr.trace.comparing.policy import Policy
+from dgrr.trace.golden.keeping import keep
 from dgrr.trace.golden.marker import marker_of
 from dgrr.trace.golden.recording import GoldenRecording
 
@@ -65,6 +67,16 @@ def test_other_roundings_pass_and_what_was_not_compared_is_said_first(right: Any
     )
     assert "not compared, as no values are recorded there: " in found.sentence
     assert "not compared" not in held(right[0], right[0]).sentence
+    assert found.uncompared > 0 == held(right[0], right[0]).uncompared
+
+
+def test_what_was_not_compared_is_said_in_pytests_line(right: Any, tmp_path: Path) -> None:
+    """Without opening anything: ``dgrr: 1 verified in part``."""
+    train(golden(tmp_path / "fused.dgrr"), steps=12, fused=True)
+    policy, kept = Policy.parse(POLICY), tmp_path / "kept.dgrr"
+    assert keep(kept, right[0], policy, "all", write_missing=True) == "written"
+    assert keep(kept, right[0], policy, "none", write_missing=False) == "verified"
+    assert keep(kept, tmp_path / "fused.dgrr", policy, "none", write_missing=False) == "verified in part"
 
 
 def test_the_final_state_is_compared_with_its_distance(right: Any, tmp_path: Path) -> None:

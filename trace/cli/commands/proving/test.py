@@ -28,6 +28,7 @@ _SAID = {
     "written": "written",
     "updated": "updated: the run is another",
     "verified": "unchanged: the run is the same",
+    "verified in part": "unchanged: the run is the same in all that was compared; other digests differ",
 }
 
 

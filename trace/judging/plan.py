@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from math import prod
 from typing import Any
 
@@ -11,11 +10,14 @@ import numpy as np
 from ...base.runs.completed_step import of_group
 from ...runtime.library.export import Library
 from ..v2.format.constants import DTYPE_CODES, StepFlag, TensorRole
-from ..v2.format.digest import NUMPY_DTYPES, dtype_name
+from ..v2.format.digest import NUMPY_DTYPES, Algorithm, dtype_name
 from ..v2.read.reader import StepView, TraceReader
 from ..v2.write.tensors import CORRECTIONS
 
 NOWHERE = -1
+
+HASHES = {Algorithm.XXH3_128: ("xxh3.h", "xxh3_128"), Algorithm.SHA256: ("sha256.h", "sha256")}
+"""The file and the function in C of each digest."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,16 @@ class PlannedStep:
 
 def plan_text(trace: TraceReader, steps: Sequence[PlannedStep], rates: Sequence[int], numerics: int) -> str:
     """The header. ``rates`` are the places of the hyperparameters that a step is told."""
-    first, tensors = trace[0], trace.schema.tensors
+    first, tensors, algorithm = trace[0], trace.schema.tensors, trace.header.algorithm
     roles = [tensor.role for tensor in tensors]
     groups = [of_group(CORRECTIONS, i) for i, group in enumerate(trace.schema.rules) if group.corrections]
     names = [tensor.name for tensor in tensors]
     outputs = max(len(step.grads) + 2 for step in steps)
     numbers: dict[str, int | str] = {
         "NUMERICS": numerics,
+        "DIGEST": HASHES[algorithm][1],
+        "DIGEST_CODE": algorithm.value,
+        "D": algorithm.size,
         "SEED": f"UINT64_C({trace.header.seed})",
         "TENSORS": len(tensors),
         "PARAMS": roles.count(TensorRole.PARAM),
@@ -62,9 +67,10 @@ def plan_text(trace: TraceReader, steps: Sequence[PlannedStep], rates: Sequence[
         "MAX_NAME": max(len(name.encode()) for step in steps for name in step.names),
     }
     arrays = [_array(t.name, t.dtype, t.shape) for t in tensors]
-    digest = sha256(trace.schema.encode()).digest()
+    digest = algorithm.hash(trace.schema.encode())
     parts = [
         "/* What judge.c must know of one run. Written by `dgrr export --judge`. */",
+        f'#include "{HASHES[algorithm][0]}"',
         *[f'#include "{step.library.facts["name"]}.h"' for step in steps],
         "",
         *[f"#define {name} {value}" for name, value in numbers.items()],
@@ -127,7 +133,7 @@ def _step(step: PlannedStep, tensors: Sequence[str], params: Any, rates: int) ->
             _table("const int64_t", f"{name}_rates", [str(held.get(rate_name(i), NOWHERE)) for i in range(rates)]),
             _table("const struct array", f"{name}_inputs", inputs),
             _table("const int", f"{name}_gradients", [str(step.grads.get(p, NOWHERE)) for p in tensors[:params]]),
-            f"static int {name}_call(void *state, const void *const *in, void *const *out, void *arena) {{",
+            f"static int {name}_call(void *state, void *const *in, void *const *out, void *arena) {{",
             f"    return {name}_run(state, {', '.join(given)}, arena, {name.upper()}_ARENA);",
             "}",
         ]

@@ -25,9 +25,9 @@ from ..replaying.replay_state import ReplayState, Rules, by_name
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import batch_arrays as digested_arrays
 from ..v2.read.reader import TraceReader, open_reader
-from .plan import PlannedStep, plan_text, rate_name
+from .plan import HASHES, PlannedStep, plan_text, rate_name
 
-SOURCES = ("judge.c", "hashes.h")
+SOURCES = ("judge.c", "bytes.h")
 
 
 class JudgeError(DgrrError, ValueError):
@@ -74,7 +74,7 @@ def write_judge(
 ) -> Judge:
     """Write a program in C that recomputes the steps of a trace, and the compiled steps and batches that it needs.
 
-    ``folder`` gets ``judge.c``, ``hashes.h``, ``plan.h``, ``batches.bin`` and for each target a folder with
+    ``folder`` gets ``judge.c`` with its headers, ``plan.h``, ``batches.bin`` and for each target a folder with
     ``step_0.o``, ``step_0.h``, and so on, one for each shape of batches. It answers as `replay` with the model does.
 
     Args:
@@ -103,7 +103,7 @@ def write_judge(
         planned = list(made.values())
         alike = [next(iter(each.values())) for each in planned]  # of every target
         (folder / "plan.h").write_text(plan_text(trace, alike, rates, NUMERICS))
-        for name in SOURCES:
+        for name in (*SOURCES, HASHES[trace.header.algorithm][0]):
             (folder / name).write_text(Path(__file__).with_name(name).read_text())
         return Judge(folder, len(trace), {t: [each[t].library for each in planned] for t in planned[0]})
 

@@ -1,11 +1,12 @@
 """A small run that draws, remembers and has batches of one shape: its model, its batches, its trace."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dgrr.runtime import Adam, Trainer
+from dgrr.runtime import Adam, Keep, Trainer
 from dgrr.tape import nn, ops
 
 NET = nn.Sequential(nn.Linear(6, 5), nn.Dropout(0.3), nn.ReLU(), nn.Linear(5, 3))
@@ -28,8 +29,9 @@ def run() -> tuple[Any, Any]:
     return loss_fn, batches()
 
 
-def train(path: Path) -> None:
+def train(path: Path, *, keep: Mapping[str, Any] | None = None, **options: Any) -> None:
     """Record seven steps."""
     state = {"mean": np.zeros(6, np.float32)}
-    trainer = Trainer(loss_fn, NET.init(seed=1), Adam(0.01), model_state=state, trace=path, record="grads", seed=5)
+    trace = Keep(path, record="grads", **keep or {})
+    trainer = Trainer(loss_fn, NET.init(seed=1), Adam(0.01), model_state=state, trace=trace, seed=5, **options)
     trainer.fit(batches(), steps=7)

@@ -71,6 +71,34 @@ def test_other_compilers(folder: Path, compiler: str) -> None:
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+def test_a_run_with_all_that_a_run_may_have(tmp_path: Path) -> None:
+    """SHA-256, micro-batches, averages of parameters, and keyframes, from each of which it goes."""
+    trace, keep = tmp_path / "run.dgrr", {"digest": "sha256", "keyframe_every": 2}
+    train(trace, keep=keep, accumulate=3, ema=0.9)
+    write_judge(trace, tmp_path / "judge", loss_fn, batches(), target=host())
+    assert {path.name for path in (tmp_path / "judge").glob("*.h")} == {"bytes.h", "sha256.h", "plan.h"}
+    program = compiled(tmp_path, "gcc", *FLAGS)
+
+    def run(trace: Path, *more: str) -> Answer:
+        command = [str(program), str(trace), str(tmp_path / "judge/batches.bin"), *more]
+        made = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        return made.returncode, made.stdout.strip()
+
+    for step in range(7):
+        text = f"ok: steps {step // 2 * 2} to 6 are proven: data, losses, gradients and states"
+        assert run(trace, "--from", str(step)) == (0, text)
+    forge_gradient(trace, tmp_path / "forged.dgrr", 3, "3.weight")
+    named = (5, "gradient: step 3: 3.weight: its gradient differs")
+    assert run(tmp_path / "forged.dgrr", "--from", "2") == named
+    assert run(tmp_path / "forged.dgrr", "--from", "4")[0] == 0
+
+
+def test_a_trace_with_another_digest_is_refused(judge: Judge, tmp_path: Path) -> None:
+    train(tmp_path / "other.dgrr", keep={"digest": "sha256"})
+    text = "unsupported: a reader of version 2 for digest 2 is needed; this one is for digest 1"
+    assert judge(tmp_path / "other.dgrr") == (3, text)
+
+
 def test_a_forged_gradient_is_named(folder: Path, judge: Judge, tmp_path: Path) -> None:
     forge_gradient(folder / "run.dgrr", tmp_path / "forged.dgrr", 3, "3.weight")
     assert judge(tmp_path / "forged.dgrr") == (5, "gradient: step 3: 3.weight: its gradient differs")
@@ -146,6 +174,62 @@ def test_what_has_no_judge(folder: Path, tmp_path: Path) -> None:
     few = batches()[0][0], batches()[0][1].astype("i4")
     with pytest.raises(JudgeError, match="a batch holds int32, which a step takes as int64"):
         write_judge(folder / "run.dgrr", tmp_path / "judge", loss_fn, [few], target=host())
+
+
+@pytest.fixture
+def in_folder(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with spaces in its name, with the trace and the module of its model, in which commands run."""
+    place = tmp_path / "a folder"
+    place.mkdir()
+    shutil.copy(folder / "run.dgrr", place / "the run.dgrr")
+    shutil.copy(Path(__file__).with_name("run_of_judge.py"), place / "judged_model.py")
+    monkeypatch.chdir(place)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    return place
+
+
+def test_the_command_writes_a_judge(in_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = [
+        "export",
+        "--judge",
+        "the run.dgrr",
+        "--model",
+        "judged_model:run",
+        "--target",
+        host(),
+        "-o",
+        "new/a judge",
+    ]
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert "new/a judge: a judge of 7 steps of the run.dgrr, 1 compiled for each machine" in out
+    line = next(line for line in out.splitlines() if "cc -std=c99" in line)
+    judge = in_folder / "new" / "a judge"
+    subprocess.run(line[line.index("cc ") :], shell=True, cwd=judge, check=True)
+    made = subprocess.run([judge / "judge", "../../the run.dgrr", "batches.bin"], cwd=judge, check=False)
+    assert made.returncode == 0
+    assert main(command) == 1
+    assert "argument --out: new/a judge is there already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [JudgeError("judge: no"), KeyboardInterrupt()])
+def test_an_export_that_ends_early_leaves_nothing(
+    in_folder: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def ends(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(sys.modules[write_judge.__module__], "plan_text", ends)
+    command = ["export", "--judge", "the run.dgrr", "--model", "judged_model:run", "--target", host(), "-o", "made"]
+    assert main(command) != 0
+    assert {path.name for path in in_folder.iterdir()} == {"the run.dgrr", "judged_model.py"}
+
+
+def test_help_tells_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "--help"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "dgrr export --judge run.dgrr --model train:run -o judge a C program that recomputes run.dgrr" in out
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 import argparse
 import os
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from .....base.errors import DgrrError
@@ -137,10 +139,13 @@ def _judge(args: argparse.Namespace) -> Answer:
     loss_fn, batches = load_run(args.model)
     rules = load_rules(args.rule)
     try:
-        with current_folder():  # where the model may import more
-            made = write_judge(
-                args.judge, args.out, loss_fn, batches, target=(args.target or TARGET).split(","), rules=rules
-            )
+        parent = Path(args.out).parent
+        parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=parent) as begun, current_folder():  # where the model may import more
+            folder = Path(begun, "judge")
+            targets = (args.target or TARGET).split(",")
+            made = write_judge(args.judge, folder, loss_fn, batches, target=targets, rules=rules)
+            folder.rename(args.out)
     except TraceFileError:
         raise
     except DgrrError as error:

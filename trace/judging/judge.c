@@ -333,7 +333,7 @@ static void read_header(void) {
 }
 
 static void read_schema(const struct frame *f) {
-    expect(f->step == 0, f, "corrupt", "a SCHEMA of a step");
+    expect(f->step == 0 && f->front_bytes > 8, f, "corrupt", "it is no SCHEMA");
     digest(schema_digest, f->front, f->front_bytes, "", 0);
     if (!same(schema_digest, plan_schema))
         stop(UNPROVEN, "unproven", "its tensors and rules are not those of the trace for which this judge was made");

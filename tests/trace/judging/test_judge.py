@@ -71,6 +71,7 @@ def test_other_compilers(folder: Path, compiler: str) -> None:
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.long
 def test_a_run_with_all_that_a_run_may_have(tmp_path: Path) -> None:
     """SHA-256, micro-batches, averages of parameters, and keyframes, from each of which it goes."""
     trace, keep = tmp_path / "run.dgrr", {"digest": "sha256", "keyframe_every": 2}
@@ -189,6 +190,7 @@ def in_folder(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return place
 
 
+@pytest.mark.long
 def test_the_command_writes_a_judge(in_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = [
         "export",
@@ -220,7 +222,7 @@ def test_an_export_that_ends_early_leaves_nothing(
     def ends(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(sys.modules[write_judge.__module__], "plan_text", ends)
+    monkeypatch.setattr(sys.modules[write_judge.__module__], "export_library", ends)
     command = ["export", "--judge", "the run.dgrr", "--model", "judged_model:run", "--target", host(), "-o", "made"]
     assert main(command) != 0
     assert {path.name for path in in_folder.iterdir()} == {"the run.dgrr", "judged_model.py"}

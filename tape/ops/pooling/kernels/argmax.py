@@ -114,10 +114,10 @@ def _give_to_largest(table, ints, line, number):
 
 
 @inlined
-def _give_in_cell(table, width, i, left):
+def _give_in_cell(table, kind, i, left):
     """What `_give` does: ``g`` stays with the first quarter of a cell until a later one is larger."""
     x, out = vector(table, 2, 4 * i, 4 * left), vector(table, 0, 4 * i, 4 * left)
-    quarters = load_quarters(x, 0, width, left)
+    quarters = load_quarters(x, 0, kind, left)
     given = load_part(vector(table, 1, i, left), 0, left)
     zero = constant(given, 0.0)
     given = zero + given
@@ -130,7 +130,7 @@ def _give_in_cell(table, width, i, left):
     a, b, c = select(kept, a, zero), select(kept, b, zero), select(kept, zero, given)
     kept = same_bits(three, larger(three, _one_nan(quarters[3])))
     a, b, c, d = select(kept, a, zero), select(kept, b, zero), select(kept, c, zero), select(kept, zero, given)
-    store_quarters(out, 0, width, left, (a, b, c, d))
+    store_quarters(out, 0, kind, left, (a, b, c, d))
 
 
 @inlined

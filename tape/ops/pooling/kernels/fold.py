@@ -24,6 +24,7 @@ from .windows import (
     LINES,
     OUTER,
     PERIOD,
+    QUARTERED,
     REPEATS,
     SOURCE_PLANE,
     STEP,
@@ -136,11 +137,11 @@ def visit_share(visit, table, ints, part, parts, line):
 
 @inlined
 def visit_cells(visit, table, ints, part, parts):
-    """``visit(table, width, i, left)`` for every sixteen `quartered` cells of a share, from cell i on."""
-    width, cells = word(ints, COLUMNS), word(ints, LINES) * word(ints, COLUMNS)
+    """``visit(table, kind, i, left)`` for every sixteen `quartered` cells of a share, from cell i on."""
+    kind, cells = word(ints, QUARTERED), word(ints, LINES) * word(ints, COLUMNS)
     start, count = share((cells + LANES - 1) // LANES, part, parts)
     for i in range(start * LANES, min((start + count) * LANES, cells), LANES):
-        visit(table, width, i, min(LANES, cells - i))
+        visit(table, kind, i, min(LANES, cells - i))
     return 0
 
 

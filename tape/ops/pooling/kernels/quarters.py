@@ -32,18 +32,18 @@ def _rows_back(width):
     return [rows.index(lane) for lane in range(2 * LANES)]
 
 
-def _by_width(builder, width, shuffles, low, high):
-    """Two vectors shuffled as their width says."""
+def _by_width(builder, kind, shuffles, low, high):
+    """Two vectors shuffled as the width of lines says, by its number among `WIDTHS`."""
     done = builder.append_basic_block("shuffled")
     blocks = [builder.append_basic_block("width") for _ in WIDTHS]
-    choice = builder.switch(width, blocks[0])
+    choice = builder.switch(kind, blocks[0])
     both = ir.VectorType(low.type.element, 2 * LANES)
     with builder.goto_block(done):
         result = builder.phi(both)
-    for one, block in zip(WIDTHS, blocks, strict=True):
-        choice.add_case(I64(one), block)
+    for number, (width, block) in enumerate(zip(WIDTHS, blocks, strict=True), 1):
+        choice.add_case(I64(number), block)
         builder.position_at_end(block)
-        result.add_incoming(shuffled(builder, shuffles(one), low, high), block)
+        result.add_incoming(shuffled(builder, shuffles(width), low, high), block)
         builder.branch(done)
     builder.position_at_end(done)
     return [shuffled(builder, range(start, start + LANES), result) for start in (0, LANES)]
@@ -57,30 +57,30 @@ def _parts(builder, place, left, size):
 
 
 @intrinsic
-def load_quarters(context, x, i, width, left):
+def load_quarters(context, x, i, number, left):
     """The quarters of sixteen cells from element ``i`` on, of which ``left`` are read."""
     kind = Lanes(x.dtype, LANES)
 
     def generate(context, builder, signature, args):
-        array, i, width, left = args
+        array, i, number, left = args
         vector, place = context.get_value_type(kind), place_of(context, builder, x, array, i)
         a, b, c, d = [get_part(builder, *part, vector) for part in _parts(builder, place, left, emit.bytes_of(vector))]
         sides = [[shuffled(builder, lanes, *pair) for pair in ((a, b), (c, d))] for lanes in (EVENS, ODDS)]
-        (upper, lower), (upper_right, lower_right) = [_by_width(builder, width, _rows, *side) for side in sides]
+        (upper, lower), (upper_right, lower_right) = [_by_width(builder, number, _rows, *side) for side in sides]
         return context.make_tuple(builder, signature.return_type, (upper, upper_right, lower, lower_right))
 
     return types.UniTuple(kind, 4)(x, types.int64, types.int64, types.int64), generate
 
 
 @intrinsic
-def store_quarters(context, x, i, width, left, quarters):
+def store_quarters(context, x, i, number, left, quarters):
     """Write the quarters of the first ``left`` of sixteen cells from element ``i`` on."""
 
     def generate(context, builder, signature, args):
-        array, i, width, left, quarters = args
+        array, i, number, left, quarters = args
         upper, upper_right, lower, lower_right = [builder.extract_value(quarters, k) for k in range(4)]
-        evens = _by_width(builder, width, _rows_back, upper, lower)
-        odds = _by_width(builder, width, _rows_back, upper_right, lower_right)
+        evens = _by_width(builder, number, _rows_back, upper, lower)
+        odds = _by_width(builder, number, _rows_back, upper_right, lower_right)
         whole = [shuffled(builder, BESIDE, *pair) for pair in zip(evens, odds, strict=True)]
         vectors = [shuffled(builder, range(start, start + LANES), pair) for pair in whole for start in (0, LANES)]
         place = place_of(context, builder, x, array, i)

@@ -51,9 +51,9 @@ def _maxima(table, ints, line, number):
 
 
 @inlined
-def _cell_maxima(table, width, i, left):
+def _cell_maxima(table, kind, i, left):
     x, out = vector(table, 1, 4 * i, 4 * left), vector(table, 0, i, left)
-    a, b, c, d = load_quarters(x, 0, width, left)
+    a, b, c, d = load_quarters(x, 0, kind, left)
     store_part(out, 0, left, larger(larger(larger(a, b), c), d))
 
 

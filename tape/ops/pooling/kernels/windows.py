@@ -12,7 +12,7 @@ from math import prod
 # Positions of the words: how many lines (rows of the last axis) the output has; elements of a line and of a plane (all
 # spatial axes), and of the source's plane; the column from which on windows are regular, how often they repeat, their
 # period in the output and their advance in the source; the step along the last axis and where its windows stand; a
-# number; whether the windows are the `quartered` cells; how many axes there are before the last; and from AXES on for
+# number; which of the `quartered` cells the windows are; how many axes there are before the last; and from AXES on for
 # each of these its size, step, pitch in the source, and where its windows stand. A window is two words, the first cell
 # and the count.
 LINES, COLUMNS, PLANE, SOURCE_PLANE, BEGIN, REPEATS, PERIOD, ADVANCE, STEP, WINDOWS, NUMBER = range(11)
@@ -130,14 +130,15 @@ def nearest(size: int, count: int) -> WindowAxis:
     return WindowAxis(size, tuple([o * size // count for o in range(count)]), (1,) * count)
 
 
-def quartered(axes: Sequence[WindowAxis]) -> bool:
-    """Whether windows divide planes into cells of two by two, as many in a line as divide the lanes of a vector.
+def quartered(axes: Sequence[WindowAxis]) -> int:
+    """The place in `WIDTHS`, from 1 on, of lines of windows that divide planes into cells of two by two; 0 for others.
 
-    >>> quartered([sliding(6, 2, 2, 0, 1), sliding(8, 2, 2, 0, 1)])
-    True
+    >>> quartered([sliding(6, 2, 2, 0, 1), sliding(8, 2, 2, 0, 1)]), quartered([sliding(8, 2, 2, 1, 1)] * 2)
+    (3, 0)
     """
     halves = [sliding(2 * axis.size, 2, 2, 0, 1) for axis in axes]
-    return len(axes) == 2 and list(axes) == halves and axes[-1].size in WIDTHS
+    divided = len(axes) == 2 and list(axes) == halves and axes[-1].size in WIDTHS
+    return 1 + WIDTHS.index(axes[-1].size) if divided else 0
 
 
 def words(planes: int, axes: Sequence[WindowAxis], number: float = 0) -> tuple[float, ...]:

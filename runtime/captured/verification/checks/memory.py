@@ -18,6 +18,9 @@ LOOPS, WARM = 50, 3
 NOISE = 512
 """Bytes that Python itself may take and give back while it calls compiled code: numbers, no array."""
 
+AGAIN = 2
+"""How often steps that seem to allocate are watched again: other threads do, now and then; steps do each time."""
+
 FREE, SCRATCH = -1, -2
 """Owners of lines of the arena that hold no value."""
 
@@ -138,19 +141,27 @@ def check_allocation(subject: Subject) -> str:
     gc.disable()
     tracemalloc.start()
     try:
-        _run_steps(subject, WARM)
-        tracemalloc.reset_peak()
-        began, _ = tracemalloc.get_traced_memory()
-        _run_steps(subject, LOOPS)
-        ended, peak = tracemalloc.get_traced_memory()
+        left, most = _allocated(subject)
+        for _ in range(AGAIN if max(left, most) > NOISE else 0):
+            left, most = min((left, most), _allocated(subject), key=max)
     finally:
         if not was_tracing:
             tracemalloc.stop()
         if collecting:
             gc.enable()
-    if ended - began > NOISE or peak - began > NOISE:
-        raise CheckError(f"{LOOPS} steps left {ended - began} bytes allocated, and had {peak - began} at their peak")
-    return f"{LOOPS} steps, {max(0, ended - began)} bytes"
+    if max(left, most) > NOISE:
+        raise CheckError(f"{LOOPS} steps left {left} bytes allocated, and had {most} at their peak")
+    return f"{LOOPS} steps, {max(0, left)} bytes"
+
+
+def _allocated(subject: Subject) -> tuple[int, int]:
+    """Bytes that steps have left, and had at their peak."""
+    _run_steps(subject, WARM)
+    tracemalloc.reset_peak()
+    began, _ = tracemalloc.get_traced_memory()
+    _run_steps(subject, LOOPS)
+    ended, peak = tracemalloc.get_traced_memory()
+    return ended - began, peak - began
 
 
 def _run_steps(subject: Subject, n: int) -> None:

@@ -65,7 +65,7 @@ def record_jax(
             have no tolerance, and a framework that promises no bits needs one.
         seed: of the run, for people.
         level: "op" records, at the steps of which the trace keeps the ``ops``, every op of the function that
-            `JaxRun.call` calls: its parameters, digests of what it takes and gives, its phase, scope and line. Default:
+            ``run.call`` calls: its parameters, digests of what it takes and gives, its phase, scope and line. Default:
             none, or what a golden trace asks for.
 
     Raises:

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from .file_version import TraceFileError
     from .frameworks.bisect_torch import bisect_torch
     from .frameworks.jax_steps import record_jax
-    from .frameworks.pytorch import lightning_callback, record_torch, transformers_callback
+    from .frameworks.pytorch import record_torch
     from .frameworks.recompute import recompute
+    from .frameworks.torch_callbacks import lightning_callback, transformers_callback
     from .replaying.continued import Continuation
     from .replaying.edited import Edits
     from .replaying.replay import replay
@@ -106,7 +107,7 @@ _HOMES = {
     "compare": ".comparing.compare",
     "diff_with_model": ".comparing.with_model",
     "export": ".exporting.files",
-    "lightning_callback": ".frameworks.pytorch",
+    "lightning_callback": ".frameworks.torch_callbacks",
     "open_recorder": ".v2.write.open_recorder",
     "open_trace": ".trace",
     "recompute": ".frameworks.recompute",
@@ -117,7 +118,7 @@ _HOMES = {
     "resume_recorder": ".v2.write.open_recorder",
     "spread": ".comparing.several.spread",
     "state_after": ".replaying.replay_state",
-    "transformers_callback": ".frameworks.pytorch",
+    "transformers_callback": ".frameworks.torch_callbacks",
     "validate": ".replaying.validate",
     "when": ".watching.when",
     "write_diff": ".report.diff.write",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, get_args
 
 from ... import __version__
+from ...base.atomic_file import replacing
 from ...tape import NUMERICS, DomainError
 from ...tape.numerics.engine.compile_notice import compile_notice
 from ...tape.numerics.library.targets import Target, target_named
@@ -147,10 +148,15 @@ def _write_beside(library: Library) -> None:
     texts = {".h": header(facts), ".json": json.dumps(facts, indent=1) + "\n"}
     if library.module:
         functions = [f"{facts['name']}_{part}" for part in ("run", "start")]
-        library.module.write_bytes(module_of(library.object.read_bytes(), functions))
+        _write(library.module, module_of(library.object.read_bytes(), functions))
         texts |= {".mjs": loader(facts), ".d.mts": types(facts)}
     for ending, text in texts.items():
-        library.object.with_suffix(ending).write_text(text)
+        _write(library.object.with_suffix(ending), text.encode())
+
+
+def _write(path: Path, data: bytes) -> None:
+    with replacing(path) as file:
+        file.write(data)
 
 
 def _begun(folder: Path, name: str, image: Image, target: Target) -> tuple[dict[str, Any], Library]:

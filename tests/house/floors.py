@@ -256,7 +256,7 @@ FLOORS: dict[str, list[list[str]]] = {
     "trace/frameworks": [
         ["jax_equation", "laws", "run", "shard_events", "shared"],
         ["bisect_torch", "jax_devices", "jax_ops", "pytorch", "recompute"],
-        ["jax_steps"],
+        ["jax_steps", "torch_callbacks"],
     ],
     "trace/frameworks/pytorch": [
         ["arrays", "early_updates", "known_op", "module_call", "torch_modules", "torch_settings"],
@@ -265,7 +265,6 @@ FLOORS: dict[str, list[list[str]]] = {
         ["op_calls"],
         ["torch_run"],
         ["recording"],
-        ["callbacks"],
     ],
     "trace/golden": [
         ["marker", "claims", "errors", "names", "settings", "sidecar"],
@@ -305,8 +304,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["repair"],
     ],
     "trace/v2/format": [
-        ["constants", "limits", "split_mix"],
-        ["digest", "frame", "schema", "sketch"],
+        ["constants", "limits", "sketch"],
+        ["digest", "frame", "schema"],
         ["additive", "header"],
         ["documents", "layout", "schema_json"],
         ["fields"],

@@ -1,6 +1,7 @@
 """Two traces held against each other: the first step at which they differ, why, and by how much."""
 
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -60,7 +61,8 @@ def compare(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise", prove
     wanted = Policy.parse(policy)
     names = [_path(trace) for trace in (a, b)]
     if all(map(os.path.isdir, names)):
-        return compare_folders(Path(names[0]), Path(names[1]), partial(compare, policy=wanted, proven=proven))
+        each, damage = partial(compare, policy=wanted, proven=proven), _damage if proven else None
+        return compare_folders(Path(names[0]), Path(names[1]), each, damage, bitwise=wanted.bitwise)
     try:
         with ExitStack() as stack:
             traces = [_opened(stack, trace) for trace in (a, b)]
@@ -124,8 +126,8 @@ def file_notes(side: str, trace: TraceReader) -> list[str]:
     return [] if trace.sealed else [f"{side} is not sealed: its run was not finished"]
 
 
-def _damage(paths: list[str]) -> Comparison | None:
-    """What is wrong with the first file that is not whole; None if both are."""
+def _damage(paths: Sequence[str]) -> Comparison | None:
+    """What is wrong with the first file that is not whole; None if all are."""
     for path in paths:
         report = validate_v2(path)
         if report.verdict not in _PROVEN:

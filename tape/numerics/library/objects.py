@@ -13,6 +13,7 @@ import numpy as np
 from numba import types
 
 from ....base import kernel_cache
+from ....base.atomic_file import replacing
 from ....base.errors import DgrrError
 from ..engine import numba_internals
 from ..engine.disk_cache import stamp_of
@@ -46,7 +47,8 @@ def make(task: dict[str, Any]) -> int:
     if refused := findings(str(module)):
         raise RefusedCodeError(f"{refused[0].reason}: {refused[0].text}")
     data = machine.emit_object(module)
-    Path(task["path"]).write_bytes(data)
+    with replacing(task["path"]) as file:
+        file.write(data)
     return len(data)
 
 

@@ -113,6 +113,19 @@ def test_a_loop_of_unknown_length_is_one_call_that_tells_its_program(tmp_path: P
     assert one.options != other.options and "body_jaxpr=" in one.options
 
 
+def test_what_is_added_to_what_in_a_loop_is_told(tmp_path: Path) -> None:
+    """The same equations on other values are another program."""
+
+    def summed(name: str, which: int) -> str:
+        def loop(x: Any) -> Any:
+            return jax.lax.while_loop(lambda s: s[0] < 100, lambda s: (s[0] + s[which], s[1]), (x, x))
+
+        (call,) = called(tmp_path / name, loop, np.float32(1))
+        return call.options
+
+    assert summed("one", 0) != summed("other", 1)
+
+
 def test_phases(tmp_path: Path) -> None:
     def step(w: Any, x: Any) -> Any:
         loss, grad = jax.value_and_grad(lambda w: jnp.sum(jax.checkpoint(lambda w: jnp.sin(w * x))(w)))(w)

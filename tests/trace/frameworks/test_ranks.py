@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -144,8 +145,25 @@ def test_the_param_and_the_step_that_differ_are_named_in_other_parts(two: Path, 
 def test_params_of_which_one_run_alone_tells_are_named(two: Path) -> None:
     """Of a plain tensor on several processes nobody knows what the others have."""
     found = compare(two / "left", two / "columns")
-    assert found and "4 params equal to the bit after 3 of 3 steps; not compared, for one run" in found.sentence
-    assert found.sentence.endswith("does not tell of them: ['norm.bias', 'norm.weight']")
+    assert found and "4 params equal to the bit after 3 of 3 steps; losses, gradients and what" in found.sentence
+    assert found.sentence.endswith("nor params of which one run does not tell: ['norm.bias', 'norm.weight']")
+
+
+def test_digests_of_parts_have_no_tolerance(two: Path) -> None:
+    found = compare(two / "spoiled", two / "rows", policy="rtol=1e-1")
+    assert (found.verdict.value, found.cause, found.step) == ("unproven", None, 1)
+    assert found.sentence.endswith("'up.weight' differs; digests have no tolerance: compare bitwise, or equal parts")
+
+
+def test_damage_is_found_in_other_parts_where_that_is_asked(two: Path, tmp_path: Path) -> None:
+    copytree(two / "rows", tmp_path / "rows")
+    path = tmp_path / "rows" / "1.dgrr"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    assert compare(two / "rows", two / "columns", proven=True)
+    found = compare(tmp_path / "rows", two / "columns", proven=True)
+    assert found.verdict.value == "corrupt" and found.sentence.startswith(str(path))
 
 
 def test_a_part_of_a_sum_is_refused_before_anything_starts(two: Path) -> None:

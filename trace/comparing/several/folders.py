@@ -15,19 +15,25 @@ from .replicas import first_unequal, same_parts
 Compare = Callable[[Path, Path], Comparison]
 """What compares two files."""
 
+Damage = Callable[[Sequence[str]], Comparison | None]
+"""What says of files, read to their ends, which of them is not whole."""
 
-def compare_folders(a: Path, b: Path, compare: Compare) -> Comparison:
+
+def compare_folders(a: Path, b: Path, compare: Compare, damage: Damage | None, *, bitwise: bool) -> Comparison:
     """Hold the traces of two folders against each other, name by name, and the replicas in each among themselves.
 
     The answer is that of the rank that differs first: by its step, and then by its number. ``ranks`` has all of them.
-    Of runs on other processes, or with other parts on them, the params are compared as wholes.
+    Of runs on other processes, or with other parts on them, the params are compared as wholes, unless ``damage`` finds
+    some in their files.
     Raises TraceFileError for a folder without traces.
     """
     names = [_names(folder) for folder in (a, b)]
     is_alike = names[0] == names[1] and same_parts((a / name, b / name) for name in names[0])
-    in_parts = None if is_alike else compare_parts(a, b, names)
+    in_parts = None if is_alike else compare_parts(a, b, names, bitwise=bitwise)
     if in_parts is not None:
-        return in_parts
+        paths = [str(folder / name) for folder, of in zip((a, b), names, strict=True) for name in of]
+        damaged = damage(paths) if damage else None
+        return in_parts if damaged is None else replace(damaged, a=str(a), b=str(b))
     if names[0] != names[1]:
         return Comparison(str(a), str(b), Verdict.DIVERGED, _other_files(*names), Cause.MODEL)
     found = [compare(a / name, b / name) for name in names[0]]

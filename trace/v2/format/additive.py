@@ -7,7 +7,7 @@ import numpy as np
 
 from ....base.arrays import Array
 from .digest import canonical
-from .split_mix import split_mix
+from .sketch import split_mix
 
 ADDITIVE_BYTES = 16
 

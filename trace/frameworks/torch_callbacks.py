@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from ....base.errors import DomainError
-from ....base.packages import package
-from ..shared import TraceTarget
-from .recording import record_torch
+from ...base.errors import DomainError
+from ...base.packages import package
+from .pytorch import record_torch
+from .shared import TraceTarget
 
 
 def transformers_callback(trace: TraceTarget, **options: Any) -> Any:

@@ -27,6 +27,7 @@ from .passes.epilogues import fuse_epilogues
 from .passes.grouped_updates import group_updates
 from .passes.joined_slices import join_slices
 from .passes.shared_steps import share_steps
+from .passes.summed_products import sum_products
 from .passes.unit_factors import drop_unit_factors
 from .passes.wide_chains import join_elementwise
 from .plan import BindingPlan, Split, alone, plan
@@ -45,10 +46,15 @@ PROGRAM_PASSES: dict[str, Callable[[Program], Program]] = {
     "epilogues": fuse_epilogues,
     "addends": join_addends,
     "chains": fuse_chains,
+    "summed-products": sum_products,
     "grouped-updates": group_updates,
 }
 
-ON_GPU: dict[str, Callable[[Program], Program]] = {"addends": join_addends_on_gpu, "chains": join_elementwise}
+ON_GPU: dict[str, Callable[[Program], Program]] = {
+    "addends": join_addends_on_gpu,
+    "chains": join_elementwise,
+    "summed-products": lambda program: program,
+}
 """What takes the place of a pass on a GPU, which has other kernels."""
 
 CHOICES = {

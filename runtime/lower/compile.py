@@ -57,6 +57,9 @@ ON_GPU: dict[str, Callable[[Program], Program]] = {
 }
 """What takes the place of a pass on a GPU, which has other kernels."""
 
+REST_ON_GPU = 8
+"""Ops for which free memory rests on a GPU: what takes it waits for those that read it, and could run beside them."""
+
 CHOICES = {
     "aliases": "a view in row-major order shares the memory of what it views, as saved activations do",
     "strides": "a transposed operand of a product is read in place by its strides",
@@ -87,7 +90,7 @@ def compile_graph(
 ) -> BindingPlan:
     """The plan of a graph; ``kernels`` puts other kernels in the place of some."""
     program = _lowered(checked(graph), constants, passes, parts_for, ON_GPU if on_gpu else {})
-    return plan(program.with_kernels(kernels or {}), in_place="in-place" in passes)
+    return plan(program.with_kernels(kernels or {}), in_place="in-place" in passes, rest=REST_ON_GPU if on_gpu else 0)
 
 
 def compile_alone(

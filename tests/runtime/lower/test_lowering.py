@@ -128,7 +128,7 @@ def test_a_number_that_is_repeated_is_kept_once() -> None:
 def test_readers_and_kernels_of_a_program() -> None:
     made = lowered(lambda p, x: (ops.relu(h := x @ p["w"]) * h).mean(), "aliases", "strides")
     product = next(op.outputs[0] for op in made.ops if op.kernel.name == "gemm")
-    assert [op.kernel.name for op in made.readers()[product]][:2] == ["relu", "mul"]
+    assert [op.kernel.name for op in made.readers[product]][:2] == ["relu", "mul"]
     loss = made.graph.outputs["loss"]
     assert made.root(loss) in made.kept
 

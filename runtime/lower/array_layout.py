@@ -51,6 +51,11 @@ class ArrayLayout:
         """Whether its elements lie in row-major order without gaps; an axis of one element may have any stride."""
         return _is_dense(self.shape, self.strides, self.dtype.itemsize)
 
+    def further(self, nbytes: int) -> "ArrayLayout":
+        """The same so many bytes further on."""
+        return ArrayLayout(self.shape, self.strides, self.offset + nbytes, self.dtype)
+
+    @lru_cache(LAYOUTS_KEPT)
     def through(self, view: Callable[[Array], Array]) -> "ArrayLayout | None":
         """The layout that a view function gives; None where it has to copy.
 

@@ -38,7 +38,7 @@ def followed(place: StoragePlace, moved: Mapping[int, StoragePlace]) -> StorageP
     if place.root not in moved:
         return place
     whole = moved[place.root]
-    return StoragePlace(whole.root, replace(place.layout, offset=whole.layout.offset + place.layout.offset))
+    return StoragePlace(whole.root, place.layout.further(whole.layout.offset))
 
 
 def _is_one(program: Program, value: int) -> bool:

@@ -1,4 +1,4 @@
-"""Whether two recordings are the same to the last node, which is seen without making their graphs."""
+"""Whether two recordings do the same, seen node by node: of most no graph has to be made to be compared."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -15,7 +15,7 @@ NODES = ("tape", "passes")
 
 
 def same_recording(first: Recorded, again: Recorded, nodes: int | None = None) -> bool:
-    """Whether the graphs of two recordings are equal beyond doubt; False leaves it to the graphs.
+    """Whether two recordings do the same beyond doubt; False leaves it to their graphs, as of all with bodies.
 
     With ``nodes`` the second is compared with so many nodes of the first, and in what it says of them.
     """
@@ -30,10 +30,8 @@ def same_recording(first: Recorded, again: Recorded, nodes: int | None = None) -
 
 
 def _same_node(a: Node, b: Node) -> bool:
-    """Whether two nodes of one place are made alike; of the results of bodies nothing is said."""
-    if a.op is not b.op or a.value.spec is not b.value.spec or a.name != b.name:
-        return False
-    if a.loop is not None or (a.attrs is not b.attrs and not _same_attributes(a.attrs, b.attrs)):
+    """Whether two nodes in the same place of their tapes are made alike; a call of bodies is an op of its own."""
+    if a.op is not b.op or (a.attrs is not b.attrs and not _same_attributes(a.attrs, b.attrs)):
         return False
     return [None if x is None else x.id for x in a.sources] == [None if x is None else x.id for x in b.sources]
 
@@ -44,6 +42,8 @@ def _same_attributes(a: object, b: object) -> bool:
 
 def _same_leaf(a: Node, b: Node, held: Mapping[int, Array], held_again: Mapping[int, Array]) -> bool:
     """Whether two leaves are both unknown, one array that is read where it lies, or equal to the bit."""
+    if a.value.spec is not b.value.spec:
+        return False
     if isinstance(a.value, Symbol) or isinstance(b.value, Symbol):
         return a.value.__class__ is b.value.__class__
     if a.id in held or b.id in held_again:

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
 from threading import local
 from typing import Any
 
@@ -52,6 +53,40 @@ def local_part(tensor: Any) -> Any:
     return tensor.wait() if hasattr(tensor, "trigger_wait") else tensor
 
 
+class HeldArrays:
+    """The arrays of tensors that stay from step to step, by name: such an array shows what its tensor holds by then.
+
+    It is made once, and again where there is another tensor of that name, or it lies elsewhere or in another order.
+    """
+
+    def __init__(self, torch: Any) -> None:
+        self._plain, self._strided = {torch.Tensor, torch.nn.Parameter}, torch.strided
+        self._held = dict[str, tuple[Any, tuple[Any, ...], Array]]()
+
+    def __call__(self, name: str, tensor: Any, *, copy: bool) -> Array:
+        """A tensor's values, as of `array`."""
+        held = self._held.get(name)
+        if held is None or held[0] is not tensor or held[1] != _laid_out(tensor):
+            return self._made(name, tensor, copy=copy)
+        return held[2].copy() if copy else held[2]
+
+    def _made(self, name: str, tensor: Any, *, copy: bool) -> Array:
+        made = array(tensor, copy=False)
+        if self._is_shown(tensor):
+            self._held[name] = tensor, _laid_out(tensor), made
+        return made.copy() if copy else made
+
+    def _is_shown(self, tensor: Any) -> bool:
+        """Whether an array shows the memory of the tensor itself."""
+        is_plain = type(tensor) in self._plain and tensor.is_cpu and tensor.layout is self._strided
+        return is_plain and not tensor.is_conj() and not tensor.is_neg()
+
+
+def _laid_out(tensor: Any) -> tuple[Any, ...]:
+    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.is_conj(), tensor.is_neg()
+
+
+@cache
 def dtype_word(dtype: Any) -> str:
     """What numpy or `ml_dtypes` calls a dtype of PyTorch's."""
     return str(dtype).removeprefix("torch.")

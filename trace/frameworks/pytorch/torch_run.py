@@ -31,9 +31,9 @@ Level: TypeAlias = Literal["layer", "op"]
 def state_of(modules: TorchModules, reader: TorchOptimizer, steps: int, *, copy: bool) -> dict[str, Any]:
     """Params, state of the optimizer and of the model after so many steps of the trace."""
     return {
-        "params": {name: array(param, copy=copy) for name, param in modules.trained.items()},
+        "params": {name: reader.held(name, param, copy=copy) for name, param in modules.trained.items()},
         "state": reader.state(steps, copy=copy),
-        "model_state": {name: array(buffer, copy=copy) for name, buffer in modules.buffers.items()},
+        "model_state": {name: reader.held(name, buffer, copy=copy) for name, buffer in modules.buffers.items()},
     }
 
 

@@ -205,7 +205,7 @@ class TorchRun(RecordedRun):
         step, losses = self.steps, [handed.loss for handed in self._losses]
         losses = losses if self._first is None else [self._first]
         kept = {name: param.grad for name, param in self._params.items() if param.grad is not None}
-        copy = self._recorder.keeps(step)
+        copy = self._recorder.keeps_values
         grads = {name: array(grad, copy=copy) for name, grad in kept.items() if name in self._reader.updated}
         self._layers.consumed(grads, self._stepped)
         done = CompletedStep(
@@ -223,6 +223,7 @@ class TorchRun(RecordedRun):
             for text in self._sums.texts(done.params):
                 self._recorder.event(SUMS_EVENT, text)
         self._recorder.step(done)
+        self._recorder.settle()
         self._begin_step()
 
     def _tape(self) -> DigestedTape | None:

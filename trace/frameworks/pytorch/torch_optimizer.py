@@ -13,7 +13,7 @@ from ....runtime.optim import SGD, Adam, AdamW, Rule
 from ....tape.errors import DomainError
 from ..laws import corrections, joined, name_of
 from ..shared import leaves
-from .arrays import HeldArrays, reading
+from .arrays import PlainArrays, reading
 
 _BUFFERS = {"momentum": "momentum_buffer", "m": "exp_avg", "v": "exp_avg_sq"}
 """What a law calls a buffer, and what PyTorch calls it."""
@@ -24,14 +24,14 @@ class TorchOptimizer:
 
     ``rule`` is the name of the law, or one that no law has; ``updated`` are the params that the optimizer has, and
     ``groups`` their places, group by group, where there are several; ``start`` is how many updates there were before,
-    ``counts`` how many of the params for which it was another number; ``held`` has the arrays of all that stays.
+    ``counts`` how many of the params for which it was another number; ``arrays`` reads tensors.
 
     Raises DomainError for a tensor that is updated and is no parameter of the model.
     """
 
     def __init__(self, torch: Any, optimizer: Any, params: Mapping[str, Any]) -> None:
         self._torch, self._optimizer, self._params = torch, optimizer, params
-        self.held = HeldArrays(torch)
+        self.arrays = PlainArrays(torch)
         self._like = dict[tuple[str, str], tuple[Any, Any]]()
         self._names = _grouped(optimizer, params)
         small = any(param.dtype not in (torch.float32, torch.float64) for param in params.values())
@@ -109,7 +109,7 @@ class TorchOptimizer:
             shape, dtype = self._like.get((theirs, name), (param.shape, param.dtype))
             kept = self._torch.zeros_like(param) if shape == param.shape else self._torch.zeros(shape)
             kept = kept.to(dtype)
-        return self.held(key, kept, copy=copy)
+        return self.arrays.held(key, kept, copy=copy)
 
     def _count(self, name: str) -> int:
         kept = self._kept(name)

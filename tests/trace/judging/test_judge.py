@@ -145,6 +145,7 @@ def test_digests_are_those_of_their_libraries(tmp_path: Path) -> None:
     lengths = [*range(9, 300), 1023, 1024, 1025, 1088, 2048, 2049, 4000]
     data = bytes((i * i * 7 + i // 3) & 255 for i in range(4000))
     program = f"""#include <stdio.h>
+    #include <string.h>
     #include "bytes.h"
     #include "sha256.h"
     #include "xxh3.h"

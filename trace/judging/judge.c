@@ -16,12 +16,15 @@
  * sums of a 32-bit length and a position in a file cannot overflow. Integers and floats in the file are little-endian,
  * as are all machines for which the step can be compiled.
  */
+#if __STDC_HOSTED__
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#else
+#include "alone.h" /* what is used of these */
+#endif
 
 /* ---------------------------------------------------------------- what plan.h tells */
 
@@ -660,4 +663,5 @@ int main(int argc, char **argv) {
     must(sealed, UNSEALED, "what is recorded agrees, but the run was not finished");
     must(checked >= end_run, UNPROVEN, "no state is recorded after step %" PRIu64, end_run - 1);
     stop(OK, "steps %" PRIu64 " to %" PRIu64 " are proven: data, losses, gradients and states", first_run, end_run - 1);
+    return 0;
 }

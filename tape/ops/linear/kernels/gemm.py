@@ -83,43 +83,45 @@ class Chains(NamedTuple):
 
 
 @njit(inline="always")
-def _tile(table, kind, call, chains):
-    """One tile of the sums of all chains."""
-    for c in range(chains.count):
-        here = TileCall(
-            call.a + c * chains.a, call.a_row, call.a_column, call.b + c * chains.b, call.b_row, chains.depth, call.out,
-            call.out_row, call.rows, call.columns, int(call.adds or c > 0), call.bias, call.relu, call.mask,
-            call.addend * (c == 0), call.addend_row,
-        )  # fmt: skip
-        compute_tile(table, kind, here)
+def _height(table, rows, columns):
+    """Rows of the next tile, as many as possible, such that the last ones have few left over; 0 for a narrow one."""
+    tall, middle, short = rows_of(TALL), rows_of(MIDDLE), rows_of(SHORT)
+    if columns * itemsize(table) <= vector_size():
+        return 0
+    if rows >= tall + middle or tall <= rows < tall + short:
+        return tall
+    return middle if rows > short else short
+
+
+@njit(inline="always")
+def _tile(table, height, call):
+    """One tile of some height."""
+    if height == 0:
+        compute_tile(table, NARROW, call)
+    elif height == rows_of(TALL):
+        compute_tile(table, TALL, call)
+    elif height == rows_of(MIDDLE):
+        compute_tile(table, MIDDLE, call)
+    else:
+        compute_tile(table, SHORT, call)
 
 
 @njit(inline="always")
 def _panel(table, call, rows, chains):
-    """All tiles of one panel: as high as possible, such that the last ones have few rows left over."""
-    tall, middle, short = rows_of(TALL), rows_of(MIDDLE), rows_of(SHORT)
-    narrow = call.columns * itemsize(table) <= vector_size()
+    """All tiles of one panel, each with the sums of all chains, while its outputs lie in the first cache."""
     i = 0
     while i < rows:
-        left = rows - i
+        height = _height(table, rows - i, call.columns)
         out = call.out + i * call.out_row
         mask, addend = _advanced(call.mask, i * call.out_row), _advanced(call.addend, i * call.addend_row)
-        here = TileCall(
-            call.a + i * call.a_row, call.a_row, call.a_column, call.b, call.b_row, call.depth, out, call.out_row,
-            left, call.columns, call.adds, call.bias, call.relu, mask, addend, call.addend_row,
-        )  # fmt: skip
-        if narrow:
-            _tile(table, NARROW, here, chains)
-            i += rows_of(NARROW)
-        elif left >= tall + middle or tall <= left < tall + short:
-            _tile(table, TALL, here, chains)
-            i += tall
-        elif left > short:
-            _tile(table, MIDDLE, here, chains)
-            i += middle
-        else:
-            _tile(table, SHORT, here, chains)
-            i += short
+        for c in range(chains.count):
+            here = TileCall(
+                call.a + i * call.a_row + c * chains.a, call.a_row, call.a_column, call.b + c * chains.b, call.b_row,
+                call.depth, out, call.out_row, rows - i, call.columns, int(call.adds or c > 0), call.bias, call.relu,
+                mask, addend * (c == 0), call.addend_row,
+            )  # fmt: skip
+            _tile(table, height, here)
+        i += height or rows_of(NARROW)
 
 
 @njit(inline="always")

@@ -238,6 +238,7 @@ def test_ctrl_c_while_training_leaves_no_trace(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.long
 def test_a_million_records_are_validated_in_little_time(tmp_path):
     """A tenth of a second and a half is the promise; here only a factor of ten is held, for busy machines."""
     path = tmp_path / "t"

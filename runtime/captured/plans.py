@@ -26,6 +26,7 @@ from ..ir.record import (
     value_name,
     values_graph,
 )
+from ..ir.same import same_recording
 from ..ir.step_tape import Choice, Choose, Chosen, Listed, listed
 from ..lower.bind import Bound, BoundPlan, Fault
 from ..lower.plan import BindingPlan
@@ -108,6 +109,8 @@ class Plans(InputBuffers):
             return  # since the last run: before the next one all is recorded anew
 
     def _require_same(self, again: Recording, when: str, *, arrays: bool) -> None:
+        if same_recording(self.recording, again):
+            return
         graph, _ = step_graph(again, self._step.recipe, self._step.state)
         require_equal("loss_fn", self.graph, graph, again, when, arrays=arrays)
 
@@ -117,11 +120,10 @@ class Plans(InputBuffers):
         given = (step.loss_fn, step.params, self.bound, step.recipe, step.model_state, step.seed)
         again = record_loss(*given, unrolls=self._unrolls)
         hold_alike(self.recording, again)
-        require_equal("loss_fn", self._loss_graph, loss_graph(again, len(again.tape)), again, when, arrays=False)
-
-    @cached_property
-    def _loss_graph(self) -> IRGraph:
-        return loss_graph(self.recording, self.recording.forward)
+        if same_recording(self.recording, again, self.recording.forward):
+            return
+        graph = loss_graph(self.recording, self.recording.forward)
+        require_equal("loss_fn", graph, loss_graph(again, len(again.tape)), again, when, arrays=False)
 
     def executable(self, kind: Kind | Choose) -> "Executable":
         """One of the plans, or that of some values, compiled at its first use."""

@@ -34,7 +34,7 @@ def eliminate_common_subexpressions(graph: IRGraph) -> IRGraph:
         inputs = tuple([None if i is None else same.get(i, i) for i in node.inputs])
         if inputs != node.inputs:
             node = IRNode(node.id, node.op, inputs, node.outputs, node.attrs)
-        key = (node.op, inputs, tuple(sorted(node.attrs_shown)))
+        key = (node.op, inputs, node.attrs_shown)
         if node.op in STATE_OPS or known.setdefault(key, node.outputs) is node.outputs:
             nodes.append(node)
         else:

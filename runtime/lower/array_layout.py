@@ -51,24 +51,16 @@ class ArrayLayout:
         """Whether its elements lie in row-major order without gaps; an axis of one element may have any stride."""
         return _is_dense(self.shape, self.strides, self.dtype.itemsize)
 
+    def further(self, nbytes: int) -> "ArrayLayout":
+        """The same so many bytes further on."""
+        return ArrayLayout(self.shape, self.strides, self.offset + nbytes, self.dtype)
+
     def through(self, view: Callable[[Array], Array]) -> "ArrayLayout | None":
         """The layout that a view function gives; None where it has to copy.
 
         The function is asked with an array of this layout over memory that is never touched.
         """
-        if 0 in self.shape:
-            return ArrayLayout.dense(view(np.empty(self.shape, self.dtype)).shape, self.dtype)
-        low = sum(min(0, (n - 1) * s) for n, s in zip(self.shape, self.strides, strict=True))
-        high = sum(max(0, (n - 1) * s) for n, s in zip(self.shape, self.strides, strict=True))
-        memory = np.empty((high - low) // self.dtype.itemsize + 1, self.dtype)
-        before = as_strided(memory[-low // self.dtype.itemsize :], self.shape, self.strides)
-        after = view(before)
-        if not after.size:
-            return ArrayLayout.dense(after.shape, self.dtype)
-        if not np.may_share_memory(memory, after):
-            return None
-        moved = after.__array_interface__["data"][0] - before.__array_interface__["data"][0]
-        return ArrayLayout(after.shape, after.strides, self.offset + moved, self.dtype)
+        return _through(self, view)
 
     def array(self, memory: Array) -> Array:
         """The array of this layout over storage given as bytes."""
@@ -85,3 +77,20 @@ def _is_dense(shape: Sizes, strides: Sizes, itemsize: int) -> bool:
             return False
         expected *= size
     return True
+
+
+@lru_cache(LAYOUTS_KEPT)
+def _through(layout: ArrayLayout, view: Callable[[Array], Array]) -> ArrayLayout | None:
+    if 0 in layout.shape:
+        return ArrayLayout.dense(view(np.empty(layout.shape, layout.dtype)).shape, layout.dtype)
+    low = sum(min(0, (n - 1) * s) for n, s in zip(layout.shape, layout.strides, strict=True))
+    high = sum(max(0, (n - 1) * s) for n, s in zip(layout.shape, layout.strides, strict=True))
+    memory = np.empty((high - low) // layout.dtype.itemsize + 1, layout.dtype)
+    before = as_strided(memory[-low // layout.dtype.itemsize :], layout.shape, layout.strides)
+    after = view(before)
+    if not after.size:
+        return ArrayLayout.dense(after.shape, layout.dtype)
+    if not np.may_share_memory(memory, after):
+        return None
+    moved = after.__array_interface__["data"][0] - before.__array_interface__["data"][0]
+    return ArrayLayout(after.shape, after.strides, layout.offset + moved, layout.dtype)

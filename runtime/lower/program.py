@@ -2,8 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from operator import is_
 from typing import Any, ClassVar
 
 import numpy as np
@@ -132,8 +134,13 @@ class Program(Tabled):
     groups: Mapping[int, Mapping[int, int]] = field(default_factory=dict[int, Mapping[int, int]])
 
     def with_ops(self, ops: "tuple[LoweredOp, ...] | list[LoweredOp]") -> "Program":
-        """The same program with other ops."""
-        return replace(self, ops=tuple(ops))
+        """The same program with other ops; itself, with all that is known of it, if they are its own."""
+        return self if len(ops) == len(self.ops) and all(map(is_, ops, self.ops)) else replace(self, ops=tuple(ops))
+
+    @cached_property
+    def called(self) -> frozenset[Kernel]:
+        """The kernels of its ops, without those that these call."""
+        return frozenset([op.kernel for op in self.ops])
 
     def with_kernels(self, kernels: Mapping[Kernel, Kernel]) -> "Program":
         """The same program with other kernels in the place of some."""
@@ -156,18 +163,19 @@ class Program(Tabled):
         value = self.graph.values.get(root)
         return root not in self.groups and (value is None or value.role is Role.STATIC)
 
-    @property
-    def kept(self) -> set[int]:
+    @cached_property
+    def kept(self) -> frozenset[int]:
         """The roots of what must be there after the last op."""
-        return {self.root(v) for v in (*self.graph.outputs.values(), *self.graph.updates.values())}
+        return frozenset({self.root(v) for v in (*self.graph.outputs.values(), *self.graph.updates.values())})
 
-    def readers(self) -> dict[int, list[LoweredOp]]:
-        """The ops that read each root."""
+    @cached_property
+    def readers(self) -> Mapping[int, Sequence[LoweredOp]]:
+        """The ops that read each root that is read."""
         found, places = defaultdict[int, list[LoweredOp]](list), self.places
         for op in self.ops:
             for root in {places[v].root for v in op.inputs}:
                 found[root].append(op)
-        return found
+        return dict(found)
 
     def table(self) -> PlainTable:
         """One row per op: what it runs, on what, and where it comes from."""

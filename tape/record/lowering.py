@@ -28,6 +28,9 @@ FUSED = 16
 LAYOUTS_KEPT = 256
 """Stride patterns for which the words of a step are kept ready."""
 
+ORDERS_KEPT = 4096
+"""Results whose steps are kept in order."""
+
 
 class Slot:
     """A value of a lowered op: an input (no step) or what a step fills."""
@@ -172,10 +175,9 @@ def permuted(x: Slot, axes: Sizes) -> Slot:
     return view("permute", x, tuple(x.shape[a] for a in axes), methodcaller("transpose", axes))
 
 
-def order(result: Slot) -> list[Slot]:
+@lru_cache(ORDERS_KEPT)
+def order(result: Slot) -> tuple[Slot, ...]:
     """The slots with a step that ``result`` needs, each after those it reads."""
-    if result.step is not None and all(x.step is None for x in result.step.inputs):
-        return [result]
     done: list[Slot] = []
 
     def visit(slot: Slot) -> None:
@@ -185,7 +187,7 @@ def order(result: Slot) -> list[Slot]:
             done.append(slot)
 
     visit(result)
-    return done
+    return tuple(done)
 
 
 def prepare(inputs: Sequence[Slot], result: Slot) -> Runner:

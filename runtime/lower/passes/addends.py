@@ -1,6 +1,6 @@
 """Addends: what is added to a product is added before the product is stored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ....tape.numerics.basic import arithmetic
@@ -25,8 +25,10 @@ def join_addends_on_gpu(program: Program) -> Program:
 
 
 def _joined_with_makers(program: Program, kernels: set[Kernel]) -> Program:
+    if kernels.isdisjoint(program.called):
+        return program
     makers = {program.root(op.outputs[0]): i for i, op in enumerate(program.ops) if op.kernel in kernels}
-    readers, kept, gone = program.readers(), program.kept, set[LoweredOp]()
+    readers, kept, gone = program.readers, program.kept, set[LoweredOp]()
     copies = {r: op for op in program.ops if op.kernel is copy and (r := program.root(op.outputs[0])) not in kept}
     ops = list[LoweredOp]()
     for i, op in enumerate(program.ops):
@@ -52,7 +54,7 @@ def _changed(program: Program, maker: LoweredOp, between: Sequence[LoweredOp]) -
 
 
 def _reads_all(
-    program: Program, op: LoweredOp, value: int, readers: Mapping[int, Sequence[LoweredOp]], kept: set[int]
+    program: Program, op: LoweredOp, value: int, readers: Mapping[int, Sequence[LoweredOp]], kept: Collection[int]
 ) -> bool:
     """Whether an op is the only one that reads what a value is, and reads all of it once in row-major order."""
     root, layout = program.root(value), program.layout(value)

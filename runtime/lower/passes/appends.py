@@ -13,9 +13,9 @@ from .unit_factors import drop_unread
 
 def read_through_appends(program: Program) -> Program:
     """What is cut from joined arrays is read from the one that it comes from."""
-    joins = {program.root(op.outputs[0]): op for op in program.ops if op.kernel is kernels.append}
-    if not joins:
+    if kernels.append not in program.called:
         return program
+    joins = {program.root(op.outputs[0]): op for op in program.ops if op.kernel is kernels.append}
     outputs = set(program.graph.outputs.values())
     cut = {v for v in program.places if program.root(v) in joins and program.root(v) != v and v not in outputs}
     places = {v: _place_behind(program, p, joins) if v in cut else p for v, p in program.places.items()}

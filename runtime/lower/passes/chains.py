@@ -1,6 +1,6 @@
 """Chains of elementwise ops: neighbours over equally many elements become one op that runs block by block."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from math import prod
@@ -21,7 +21,7 @@ def fuse_chains(program: Program) -> Program:
     runs = list(_runs(program))
     if not any(size and len(run) > 1 for size, run in runs):
         return program
-    readers, kept = program.readers(), program.kept
+    readers, kept = program.readers, program.kept
     ops: list[LoweredOp] = []
     for size, run in runs:
         ops += run if not size or len(run) < 2 else [_joined(program, size, run, readers, kept)]
@@ -53,7 +53,7 @@ def _chained_size(program: Program, op: LoweredOp) -> int:
     return size if size > BLOCK else 0
 
 
-def _joined(program: Program, size: int, run: Sequence[LoweredOp], readers: Any, kept: set[int]) -> LoweredOp:
+def _joined(program: Program, size: int, run: Sequence[LoweredOp], readers: Any, kept: Collection[int]) -> LoweredOp:
     inside = set(run)
     made = [v for op in run for v in op.outputs]
     local = [v for v in made if v not in kept and all(reader in inside for reader in readers.get(v, ()))]

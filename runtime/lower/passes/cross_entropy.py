@@ -8,6 +8,8 @@ from ..program import LoweredOp, Program
 
 def fuse_cross_entropy(program: Program) -> Program:
     """One kernel where the losses of some logits are followed by their gradient."""
+    if kernels_softmax.cross_entropy_grad not in program.called:
+        return program
     forward: dict[tuple[int, ...], LoweredOp] = {}
     born = {v: i for i, op in enumerate(program.ops) for v in op.outputs if program.is_static(program.root(v))}
     position = {op: i for i, op in enumerate(program.ops)}

@@ -3,7 +3,7 @@
 A bias, a relu or the mask of a relu's gradient joins the product where no one else reads what lies between.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ....tape.numerics.basic import arithmetic
@@ -17,9 +17,9 @@ from .unit_factors import drop_unread
 
 def fuse_epilogues(program: Program) -> Program:
     """Every product with as much of its epilogue as follows it."""
-    if not any(op.kernel is gemm for op in program.ops):
+    if gemm not in program.called:
         return program
-    readers, kept = program.readers(), program.kept
+    readers, kept = program.readers, program.kept
     born = {v: i for i, op in enumerate(program.ops) for v in op.outputs if program.is_static(program.root(v))}
     copies = {program.root(op.outputs[0]): op for op in program.ops if op.kernel is copy}
     gone: set[LoweredOp] = set()
@@ -36,7 +36,7 @@ def fuse_epilogues(program: Program) -> Program:
 
 
 def _only_reader(
-    program: Program, op: LoweredOp, readers: Mapping[int, Sequence[LoweredOp]], kept: set[int]
+    program: Program, op: LoweredOp, readers: Mapping[int, Sequence[LoweredOp]], kept: Collection[int]
 ) -> LoweredOp | None:
     """The one op that reads the whole output in row-major order, if there is no other."""
     root = program.root(op.outputs[0])

@@ -83,7 +83,7 @@ def _grouped(program: Program, ops: Sequence[LoweredOp]) -> Program:
 
 def _moved(place: StoragePlace, moved: Mapping[int, tuple[int, int]]) -> StoragePlace:
     whole, offset = moved[place.root]
-    return StoragePlace(whole, replace(place.layout, offset=place.layout.offset + offset))
+    return StoragePlace(whole, place.layout.further(offset))
 
 
 def _rewritten(

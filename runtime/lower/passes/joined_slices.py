@@ -67,6 +67,8 @@ def join_slices(program: Program) -> Program:
     """One kernel where the gradients of slices that make up an array are added, as of ``split`` or of a sequence's
     places.
     """
+    if kernels.place_columns not in program.called:
+        return program
     joined = {each.last: call for each in _sums(program).values() if (call := each.joined()) is not None}
     return drop_unread(program.with_ops([joined.get(op, op) for op in program.ops]))
 

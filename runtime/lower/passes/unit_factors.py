@@ -1,6 +1,6 @@
 """Products by the constant 1, as a loss's own cotangent brings them: ``x * 1`` is x to the bit."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ....tape.numerics.basic.copy import copy
@@ -12,6 +12,8 @@ from ..program import LoweredOp, Program, StoragePlace
 def drop_unit_factors(program: Program) -> Program:
     """Without products by a repeated constant 1: their results are their other factors."""
     ones = {op.outputs[0] for op in program.ops if op.kernel is copy and _is_one(program, op.inputs[0])}
+    if not ones:
+        return program
     moved: dict[int, StoragePlace] = {}
     ops: list[LoweredOp] = []
     for op in program.ops:
@@ -22,14 +24,13 @@ def drop_unit_factors(program: Program) -> Program:
             moved[op.outputs[0]] = place
         else:
             ops.append(op)
-    return drop_unread(replace(program, ops=tuple(ops), places=all_followed(program, moved)))
+    return drop_unread(moved_to(program, ops, moved)) if moved else program
 
 
-def all_followed(program: Program, moved: Mapping[int, StoragePlace]) -> Mapping[int, StoragePlace]:
-    """The places of all values of a program, `followed`."""
-    if not moved:
-        return program.places
-    return {v: followed(place, moved) for v, place in program.places.items()}
+def moved_to(program: Program, ops: Sequence[LoweredOp], moved: Mapping[int, StoragePlace]) -> Program:
+    """A program of some of its ops, with the places of all values `followed`."""
+    places = {v: followed(place, moved) for v, place in program.places.items()}
+    return replace(program, ops=tuple(ops), places=places)
 
 
 def followed(place: StoragePlace, moved: Mapping[int, StoragePlace]) -> StoragePlace:
@@ -37,7 +38,7 @@ def followed(place: StoragePlace, moved: Mapping[int, StoragePlace]) -> StorageP
     if place.root not in moved:
         return place
     whole = moved[place.root]
-    return StoragePlace(whole.root, replace(place.layout, offset=whole.layout.offset + place.layout.offset))
+    return StoragePlace(whole.root, place.layout.further(whole.layout.offset))
 
 
 def _is_one(program: Program, value: int) -> bool:

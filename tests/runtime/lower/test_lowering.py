@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, Adam, CapturedStep, EagerStep
-from dgrr.runtime.lower.compile import PASSES
+from dgrr.runtime.lower.compile import PASSES, PROGRAM_PASSES
 from dgrr.runtime.lower.lower import stored
 from dgrr.runtime.lower.program import Program
 from dgrr.runtime.step.recipe import Recipe
@@ -128,9 +128,25 @@ def test_a_number_that_is_repeated_is_kept_once() -> None:
 def test_readers_and_kernels_of_a_program() -> None:
     made = lowered(lambda p, x: (ops.relu(h := x @ p["w"]) * h).mean(), "aliases", "strides")
     product = next(op.outputs[0] for op in made.ops if op.kernel.name == "gemm")
-    assert [op.kernel.name for op in made.readers()[product]][:2] == ["relu", "mul"]
+    assert [op.kernel.name for op in made.readers[product]][:2] == ["relu", "mul"]
     loss = made.graph.outputs["loss"]
     assert made.root(loss) in made.kept
+
+
+def test_what_is_known_of_a_program_is_not_taken_for_that_of_another() -> None:
+    made = lowered(lambda p, x: ops.relu(x @ p["w"]).mean(), "aliases", "strides")
+    of_product = next(made.root(op.outputs[0]) for op in made.ops if op.kernel.name == "gemm")
+    assert of_product in made.readers
+    fewer = made.with_ops([op for op in made.ops if op.kernel.name != "relu"])
+    assert {kernel.name for kernel in made.called - fewer.called} == {"relu"}
+    assert "relu" not in {op.kernel.name for ops in fewer.readers.values() for op in ops}
+    assert made.with_ops(list(made.ops)) is made
+
+
+@pytest.mark.parametrize("name", PROGRAM_PASSES)
+def test_a_pass_with_nothing_to_do_gives_the_program_itself(name: str) -> None:
+    made = lowered(lambda p, x: (ops.tanh(p["w"]) * p["s"]).sum(), *PASSES)
+    assert PROGRAM_PASSES[name](made) is made
 
 
 def test_products_are_counted_by_their_multiplications_and_additions_also_in_loops() -> None:

@@ -118,7 +118,7 @@ def _first_readers_only(program: Any) -> Any:
     return {root: found[:1] for root, found in _readers(program).items()}
 
 
-_readers = Program.readers
+_readers = Program.readers.func
 
 
 def last_read_ignored() -> Patch:
@@ -150,7 +150,7 @@ def blocks_freed_at_once() -> Patch:
 
 
 def epilogue_with_another_reader() -> Patch:
-    return Program, "readers", _first_readers_only
+    return Program, "readers", property(_first_readers_only)
 
 
 def epilogue_of_an_output() -> Patch:

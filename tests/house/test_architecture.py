@@ -12,6 +12,8 @@ import pytest
 
 from .floors import FLOORS, drawn
 
+pytestmark = pytest.mark.xdist_group("architecture")  # one process parses all sources
+
 ROOT = Path(__file__).parents[2]
 WINGS = tuple(wing for floor in FLOORS["."] for wing in floor)
 
@@ -90,7 +92,7 @@ def _imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
 
 def by_import_module(node: ast.Call, package: Sequence[str]) -> str:
     """What a call imports, as far as its text tells: by `import_module`, under whatever name; none if it does not."""
-    function = ast.unparse(node.func).split(".")[-1]
+    function = getattr(node.func, "attr", getattr(node.func, "id", ""))
     said = re.match(r"f?'(\.*)([\w.]*)", ast.unparse(node.args[0])) if function == "import_module" else None
     if said is None:
         return ""

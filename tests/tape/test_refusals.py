@@ -107,14 +107,14 @@ CALLS: dict[str, Call] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("value", NONSENSE, ids=lambda v: f"{type(v).__name__} {str(v)[:12]}")
-def test_nonsense_is_refused_by_a_dgrr_error(name: str, value: Any) -> None:
-    tape: Tape[Any] = Tape()
-    x = tape.leaf(np.ones((2, 4)))
-    try:
-        CALLS[name](tape, x, value)
-    except DgrrError as error:
-        assert str(error)  # noqa: PT017  (what each says is tested below and where it stands)
+def test_nonsense_is_refused_by_a_dgrr_error(name: str) -> None:
+    for value in NONSENSE:
+        tape: Tape[Any] = Tape()
+        x = tape.leaf(np.ones((2, 4)))
+        try:
+            CALLS[name](tape, x, value)
+        except Exception as error:  # what each says is tested below and where it stands
+            assert isinstance(error, DgrrError) and str(error), (value, error)  # noqa: PT017
 
 
 @pytest.mark.parametrize(

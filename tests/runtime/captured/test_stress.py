@@ -17,6 +17,7 @@ def stress(monkeypatch: pytest.MonkeyPatch) -> Any:
     return import_module("stress")
 
 
+@pytest.mark.long
 def test_a_thousand_replays(stress: Any) -> None:
     found = stress.stress(1000, {1, 10, 100, 500, 1000})
     assert found.grown < stress.LIMIT
@@ -24,6 +25,7 @@ def test_a_thousand_replays(stress: Any) -> None:
     assert found.differing == []
 
 
+@pytest.mark.long
 def test_the_stress_finds_what_it_looks_for(stress: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = list[Any]()
     called = stress.CapturedStep.__call__

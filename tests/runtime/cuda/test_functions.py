@@ -27,6 +27,7 @@ def both(function: Any, *arguments: Any) -> tuple[Any, Any]:
     return here(*arguments), there(*arguments)
 
 
+@pytest.mark.long
 def test_a_model_of_several_shapes() -> None:
     here, there = (capture_function(MODEL, device=device) for device in ("cpu", "cuda"))  # type: ignore[arg-type]
     params = MODEL.init(0)
@@ -34,6 +35,7 @@ def test_a_model_of_several_shapes() -> None:
         assert here(params, x).tobytes() == there(params, x).tobytes()
 
 
+@pytest.mark.long
 def test_results_of_any_form_even_what_was_given() -> None:
     here, there = both(lambda x, n: {"x": x, "more": (x.exp().sum(), [x * n, n])}, X, np.float32(3))
     assert here["x"].tobytes() == there["x"].tobytes() == X.tobytes()

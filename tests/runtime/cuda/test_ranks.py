@@ -60,6 +60,7 @@ def test_each_rank_asks_for_the_gpu_of_its_place_on_the_machine(monkeypatch: pyt
     assert sorted(asked) == [0, 2]
 
 
+@pytest.mark.long
 def test_a_rank_is_replaced_by_one_of_the_other_kind(tmp_path: Path) -> None:
     """One GPU and two CPUs stop after two steps, and go on as a CPU, a GPU and a CPU from the checkpoint."""
 

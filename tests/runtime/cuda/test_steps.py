@@ -98,6 +98,7 @@ def test_attention_and_scattered_gradients() -> None:
         assert cpu.digest() == gpu.digest()
 
 
+@pytest.mark.long
 def test_accumulated_steps_of_a_launch() -> None:
     batches = image_batches(4)
     steps = [tuple(batches[:2]), tuple(batches[2:])]

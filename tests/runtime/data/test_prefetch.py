@@ -264,8 +264,12 @@ print("begun", flush=True)
 
 @pytest.mark.parametrize(
     ("rest", "code"),
-    [("", 0), ("raise ValueError", 1), ("signal.raise_signal(signal.SIGINT)", -2), ("sys.exit(5)", 5)],
-    ids=["end", "error", "Ctrl-C", "exit"],
+    [
+        pytest.param("", 0, id="end"),
+        pytest.param("raise ValueError", 1, id="error", marks=pytest.mark.long),
+        pytest.param("signal.raise_signal(signal.SIGINT)", -2, id="Ctrl-C"),
+        pytest.param("sys.exit(5)", 5, id="exit", marks=pytest.mark.long),
+    ],
 )
 def test_a_process_ends_with_an_iterator_that_is_held(tmp_path: Path, rest: str, code: int) -> None:
     program = tmp_path / "program.py"

@@ -28,6 +28,7 @@ def x() -> Array:
     return np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
 
 
+@pytest.mark.long
 def test_views_several_results_and_inputs_that_are_results(tmp_path: Path, x: Array) -> None:
     def function(x: Any, more: Any) -> Any:
         return {"sum": x + more["y"], "turned": ops.swapaxes(x, 0, 1), "same": x, "size": abs(x)}
@@ -40,6 +41,7 @@ def test_views_several_results_and_inputs_that_are_results(tmp_path: Path, x: Ar
     assert [a.tobytes() for a in found] == [np.ascontiguousarray(a).tobytes() for a in expected.values()]
 
 
+@pytest.mark.long
 def test_weights_are_constants_or_a_state_that_the_caller_fills(tmp_path: Path, x: Array) -> None:
     model = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
     params, others = model.init(seed=0), model.init(seed=1)
@@ -96,6 +98,7 @@ def test_chains_and_loops(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the library is one for x86")
+@pytest.mark.long
 def test_rows_of_float64_are_summed_in_sixteen_lanes_where_registers_are_few(tmp_path: Path) -> None:
     x = np.random.default_rng(2).standard_normal((3, 45))
     captured = capture_function(lambda x: ops.sum(x, axis=1), x)
@@ -103,6 +106,7 @@ def test_rows_of_float64_are_summed_in_sixteen_lanes_where_registers_are_few(tmp
     assert library(x)[0].tobytes() == captured(x).tobytes()
 
 
+@pytest.mark.long
 def test_what_fails_in_a_loop_says_its_place(tmp_path: Path) -> None:
     table, places = np.arange(6, dtype=np.float32), np.zeros((3, 2), np.int64)
 

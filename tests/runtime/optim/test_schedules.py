@@ -202,6 +202,7 @@ def test_cospi_has_the_bits_of_the_reference() -> None:
     np.testing.assert_array_equal(cospi(x).view(np.int64), expected.view(np.int64))
 
 
+@pytest.mark.long
 def test_cospi_has_the_coefficients_of_the_remez_exchange() -> None:
     remez: Any = runpy.run_path(str(Path(__file__).parents[2] / "bench" / "elementary_coefficients.py"))
     with mpmath.workdps(60):

@@ -240,6 +240,7 @@ def test_a_chain_too_many_ranks_and_other_batches_are_refused() -> None:
         step.load_state_dict({"params": step.params, "state": {}, "model_state": step.model_state})
 
 
+@pytest.mark.long
 def test_a_state_of_any_number_of_ranks_is_taken_over_by_any_other() -> None:
     recipe = Recipe({"[bc]": Adam(0.01), "*": NAdam()}, M, order="tree", ema=0.5)
     one = EagerStep(loss_fn, PARAMS, recipe, STATE, seed=3)

@@ -273,6 +273,7 @@ def test_an_interrupt_from_outside(tmp_path: Path) -> None:
     assert losses_of(tmp_path / "live.dgrr.partial") == said.losses
 
 
+@pytest.mark.long
 def test_an_interrupt_that_the_program_does_not_catch(tmp_path: Path) -> None:
     code = (
         "after_five = ctrl_c\n"
@@ -306,6 +307,7 @@ report(trainer, interrupted)
 """
 
 
+@pytest.mark.long
 def test_an_interrupt_of_the_main_thread_while_another_trains(tmp_path: Path) -> None:
     (said,) = finished(python(WORKER, tmp_path))
     assert (said.steps, said.whole, said.interrupted) == (2000, True, True)

@@ -233,6 +233,7 @@ except ValueError as error:
 """
 
 
+@pytest.mark.long
 def test_without_docstrings_nothing_fails() -> None:
     command = [sys.executable, "-OO", "-B", "-c", PROGRAM]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -306,6 +306,7 @@ def test_side_by_side_the_certificate_is_the_same(run: Made, folder: Path, modul
     assert certificates[0].read_bytes() == certificates[1].read_bytes()
 
 
+@pytest.mark.long
 def test_a_process_that_ends_is_told_of(run: Made, module: Any) -> None:
     asked = Asked(sample=9, nonce=NONCE, jobs=2)
     with pytest.raises(WorkerError, match="audit: a process ended: ValueError: no data"):

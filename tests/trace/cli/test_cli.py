@@ -209,6 +209,7 @@ def test_an_interrupt_anywhere_is_130(dgrr, monkeypatch):
     assert dgrr("validate", "t") == (130, "", "dgrr: interrupted\n")
 
 
+@pytest.mark.long
 def test_every_exit_code_through_the_entry_point(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     golden = GOLDEN.read_bytes()

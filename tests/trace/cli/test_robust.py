@@ -177,6 +177,7 @@ def run():
 """
 
 
+@pytest.mark.long
 def test_ctrl_c_in_a_function_of_ones_own(dgrr: Callable[[str], Said], tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     line = [sys.executable, "-m", "dgrr", "replay", "run.dgrr", "--model", "slow:run"]

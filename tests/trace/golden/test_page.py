@@ -37,6 +37,7 @@ def test_the_failure_is_the_real_one(project: pytest.Pytester) -> None:
     assert shown == said
 
 
+@pytest.mark.long
 def test_the_other_examples_are_golden_tests(project: pytest.Pytester) -> None:
     module = project.path / "tests" / "test_digits.py"
     module.parent.mkdir()

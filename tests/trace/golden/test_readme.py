@@ -32,6 +32,7 @@ def test_the_example_has_the_bits_that_it_always_had(readme: pytest.Pytester) ->
     assert {path: path.read_bytes() for path in KEPT.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.long
 def test_another_example_fails(readme: pytest.Pytester) -> None:
     module = readme.path / "tests" / "test_readme.py"
     module.write_text(module.read_text().replace("train.batches(64, seed=0)", "train.batches(64, seed=1)"))

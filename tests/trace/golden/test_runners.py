@@ -71,6 +71,7 @@ def pytest_unconfigure(): print("ended with", loaded())
 """
 
 
+@pytest.mark.long
 def test_a_run_without_golden_traces_pays_for_none(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # other plugins load what they like
     (project.path / "conftest.py").write_text(CONFTEST)

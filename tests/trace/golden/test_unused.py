@@ -99,6 +99,7 @@ def test_an_update_deletes_the_last_file_of_a_module(project: pytest.Pytester) -
     assert line(project, "--dgrr-update") == "dgrr: 1 verified, 1 deleted"
 
 
+@pytest.mark.long
 def test_an_update_of_several_processes_deletes_likewise(project: pytest.Pytester) -> None:
     write(project, A + B + "def test_c(): pass\n" + "def test_d(): pass\n")
     run(project)

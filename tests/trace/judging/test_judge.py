@@ -18,6 +18,8 @@ from dgrr.trace.v2.repair.forge import flip_bit, forge_gradient
 from ...runtime.library.native import host
 from .run_of_judge import batches, loss_fn, train
 
+pytestmark = pytest.mark.xdist_group("judge")  # one process writes and compiles it
+
 FLAGS = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror"]
 SOURCES = Path(sys.modules[write_judge.__module__].__file__ or "").parent
 Answer = tuple[int, str]

@@ -163,6 +163,7 @@ def recipe() -> list[str]:
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen, of OpenSSH, is not installed here")
+@pytest.mark.long
 def test_the_recipe_of_the_page(tmp_path: Path) -> None:
     """Signing and verifying, with the commands as they stand there; then a forged trace, and another root."""
     key, publish, verify = recipe()

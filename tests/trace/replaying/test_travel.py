@@ -155,6 +155,7 @@ def test_the_runs_use_what_they_are_about(runs: dict[str, Kept]) -> None:
     assert len({one["model_state"]["1.running_mean"].tobytes() for one in state}) == STEPS + 1
 
 
+@pytest.mark.long
 def test_states_that_are_not_digested_after_every_step(tmp_path: Path) -> None:
     run = train(tmp_path / "t", "digest", state_every=2)
     for step, keyframe in [(3, 0), (4, 4), (5, 4)]:

@@ -99,6 +99,7 @@ def convolutions(host: Host) -> int:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
+@pytest.mark.long
 def test_a_wrong_product_is_found(mutant: str, tmp_path: Path, programs: Path) -> None:
     assert is_found(products, mutated(tmp_path, programs, *MUTANTS[mutant]), "small")
 
@@ -109,6 +110,7 @@ def test_a_wrong_sliced_product_is_found(mutant: str, tmp_path: Path, programs: 
 
 
 @pytest.mark.parametrize("mutant", CONVS)
+@pytest.mark.long
 def test_a_wrong_convolution_is_found(mutant: str, tmp_path: Path, programs: Path) -> None:
     assert is_found(convolutions, mutated(tmp_path, programs, *CONVS[mutant]))
 

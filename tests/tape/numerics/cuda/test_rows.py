@@ -238,6 +238,7 @@ SEARCHES = {"columns.cuh": some_columns, "norms.cu": some_norms}
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
+@pytest.mark.long
 def test_a_wrong_row_is_found(mutant: str, tmp_path: Path, programs: Path) -> None:
     file, *change = MUTANTS[mutant]
     assert is_found(SEARCHES.get(file, some_rows), mutated(tmp_path, programs, file, *change))

@@ -82,6 +82,7 @@ def some(host: Host) -> int:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
+@pytest.mark.long
 def test_a_wrong_row_is_found(mutant: str, tmp_path: Path, programs: Path) -> None:
     assert is_found(some, mutated(tmp_path, programs, "scatter.cu", *MUTANTS[mutant]))
 

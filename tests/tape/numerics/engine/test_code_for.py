@@ -91,6 +91,7 @@ def test_kernels_are_for_the_level() -> None:
     assert codegen_of(find_arrays) == target()[1]
 
 
+@pytest.mark.long
 def test_what_is_kept_is_loaded_without_what_numba_compiles_with() -> None:
     """numba's registries take ten times as long to load as a kernel."""
     program = """

@@ -126,6 +126,7 @@ def test_the_variable_sets_the_number_of_threads(text: str, count: int) -> None:
 # ------------------------------------------------------------------ interrupts and company
 
 
+@pytest.mark.long
 def test_an_interrupt_leaves_no_half_step() -> None:
     """Ctrl-C ends a run between two steps: helpers are through with their parts before anything is raised."""
     done = python(INTERRUPTED)

@@ -432,6 +432,7 @@ def test_the_command(record_run: RecordRun, tmp_path: Path, capsys: pytest.Captu
     assert f"kept  {new}: steps 0 to 5; structure proven" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_hostile_files() -> None:
     """Mutated traces: nothing but its own errors, and what is written validates."""
     fuzz = Path(__file__).parents[3] / "fuzz"

@@ -174,7 +174,7 @@ def _words(planes: int, axes: Sequence[WindowAxis], number: float, shift: int = 
     described: list[int] = []
     windows: list[int] = []
     for i, axis in enumerate(whole):
-        place, scale = table + len(windows), 1 << shift if axis is last else 1
+        place, scale = table + len(windows), 1 << shift if i == len(outer) else 1
         windows += [n for first, count in zip(axis.firsts, axis.counts, strict=True) for n in (first * scale, count)]
         pitch = prod(later.source for later in whole[i + 1 :]) << shift
         described += [axis.size, axis.step, pitch, place]

@@ -16,7 +16,7 @@ from ..engine.intrinsics import pointer, retyped, stack, word
 from ..engine.kernel import kernel, share, vector
 from ..engine.launch import Words
 from ..simd.lanes import filled, inlined
-from ..simd.strided import advanced, load_at, load_bundle_at, load_part_at, tile, transpose_tile
+from ..simd.strided import advanced, load_at, load_bundle_at, load_part_at, transpose_block
 from ..simd.vectors import LANES, bundle, bundle_of, rolled, store, store_part
 
 INT64 = np.int64(0)
@@ -123,23 +123,13 @@ def _copy_row(out, source, stride):
 
 
 @inlined
-def _transpose(out, pitch, source, stride, m, n):
-    """The rows of a block whose columns lie side by side in the source, tile by tile."""
-    for i in range(0, m, tile(out)):
-        for j in range(0, n, tile(out)):
-            rolled()
-            corner = advanced(source, i * out.itemsize + j * stride)
-            transpose_tile(out, i * pitch + j, pitch, corner, stride, m - i, n - j)
-
-
-@inlined
 def _copy_block(table, ints, place, source, m, n):
     """The rows along one pair of inner axes of ``m`` and ``n`` elements."""
     across = word(ints, RANK) - 2
     pitch, row, stride = _output_stride(ints, across), _source_stride(ints, across), _source_stride(ints, across + 1)
     out = vector(table, 0, place, (m - 1) * pitch + n)
     if row == out.itemsize and abs(stride) > row and n > 1:
-        _transpose(out, pitch, source, stride, m, n)
+        transpose_block(out, pitch, source, stride, m, n)
         return
     for i in range(m):
         _copy_row(vector(table, 0, place + i * pitch, n), advanced(source, i * row), stride)

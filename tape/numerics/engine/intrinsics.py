@@ -112,6 +112,12 @@ def entry(context, table, k):
     return types.int64(table, types.int64), generate
 
 
+@intrinsic
+def table_at(context, like, address):
+    """The pointer table at an address, of the type of another."""
+    return like(like, types.int64), lambda ctx, b, sig, args: b.inttoptr(args[1], ctx.get_value_type(like))
+
+
 @intrinsic(prefer_literal=True)
 def stack_words(context, n):
     """Address of ``n`` (a constant) int64 words on the stack of the calling function; their contents are junk."""

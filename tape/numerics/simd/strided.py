@@ -1,15 +1,15 @@
 """Elements at any distance in bytes from a pointer, aligned or not, and tiles transposed in registers."""
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
-# pyright: basic, reportCallIssue=false
+# pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false
 from numba import types
 from numba.extending import intrinsic
 
 from ..engine.emit import I64, at, load
 from ..engine.numba_internals import ir
 from .codegen import transposed
-from .lanes import Lanes
-from .vectors import LANES, bundled, get_part, place_of, put_part, size_of
+from .lanes import Lanes, inlined
+from .vectors import LANES, bundled, get_part, place_of, put_part, rolled, size_of
 
 TILES = {1: 16, 4: 16, 8: 8}
 """Rows and columns of a tile, by the size of an element: what fits the registers."""
@@ -85,3 +85,16 @@ def transpose_tile(context, out, i, pitch, source, stride, m, n):
         return context.get_dummy_value()
 
     return types.void(out, i, pitch, source, stride, m, n), generate
+
+
+@inlined
+def transpose_block(out, pitch, source, stride, m, n):
+    """Write ``m`` rows of ``n`` elements, ``pitch`` elements apart, tile by tile.
+
+    The source holds their columns, ``stride`` bytes apart, each with its elements side by side.
+    """
+    for i in range(0, m, tile(out)):
+        for j in range(0, n, tile(out)):
+            rolled()
+            corner = advanced(source, i * out.itemsize + j * stride)
+            transpose_tile(out, i * pitch + j, pitch, corner, stride, m - i, n - j)

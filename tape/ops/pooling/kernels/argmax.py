@@ -8,30 +8,33 @@ The words of all of them are made by `pooling_windows.words`. A position is that
 import numpy as np
 
 from ....numerics.engine.code_for import GPU
-from ....numerics.engine.intrinsics import real, word
-from ....numerics.engine.kernel import kernel, share, vector, vector_as
+from ....numerics.engine.intrinsics import real, retyped, word
+from ....numerics.engine.kernel import kernel, vector, vector_as
 from ....numerics.simd.lanes import inlined
 from ....numerics.simd.minmax import larger
 from ....numerics.simd.operations import constant, select
 from ....numerics.simd.vectors import load_part, rolled
+from .beside import bring, bring_back, bring_back_windows, bring_source, visit_planes
 from .fold import (
     INT64,
     LINES_SPANNED,
     OWN_COLUMN,
     PLANE_NUMBER,
-    fold,
+    fold_cells,
     line_of,
     line_offset,
     plane_of,
     room,
     visit_cells,
     visit_columns,
-    visit_lines,
     visit_share,
 )
 from .gather import same_bits
 from .quarters import load_quarters, store_quarters
-from .windows import ADVANCE, COLUMNS, LINES, PLANE, QUARTERED, SOURCE_PLANE, STEP, WINDOWS
+from .windows import ADVANCE, COLUMNS, PLANE, QUARTERED, SHIFT, SOURCE_PLANE, STEP
+
+FLOAT64 = np.float64(0)
+"""As numbers of this type, which are as long, positions are brought: moves keep all bits."""
 
 
 @inlined
@@ -41,19 +44,26 @@ def _one_nan(cells):
 
 
 @inlined
+def _positions(load, ints, place, spacing, left):
+    """Which cells of a plane those at a place are; the lanes of planes side by side have the same."""
+    shift = word(ints, SHIFT)
+    return load(0, place >> shift, spacing >> shift, left)
+
+
+@inlined
 def _first_largest(load, winner, most, where, x):
     """The position of the first of the largest cells of each window."""
-    ints, line, column, _, left = where
-    window, step, advance = word(ints, WINDOWS) + 2 * column, word(ints, STEP), word(ints, ADVANCE)
+    ints, line, window, _, _, left = where
+    step, advance = word(ints, STEP), word(ints, ADVANCE)
     first, count = word(ints, window), word(ints, window + 1)
-    found = load(0, line_offset(ints, line, 0) + first, advance, left)
+    found = _positions(load, ints, line_offset(ints, line, 0) + first, advance, left)
     for k in range(line[LINES_SPANNED]):
         place = line_offset(ints, line, k) + first
         for _ in range(count):
             rolled()
             cells = load(x, place, advance, left)
             more = winner(most, _one_nan(cells))
-            found = select(same_bits(most, more), found, load(0, place, advance, left))
+            found = select(same_bits(most, more), found, _positions(load, ints, place, advance, left))
             most = more
             place += step
     return found
@@ -61,24 +71,24 @@ def _first_largest(load, winner, most, where, x):
 
 @inlined
 def _store_position(load, store, winner, most, where, out, x):
-    _, _, column, period, left = where
-    store(out, column, period, left, _first_largest(load, winner, most, where, x))
+    _, _, _, place, period, left = where
+    store(out, place, period, left, _first_largest(load, winner, most, where, x))
 
 
 @inlined
 def _give(load, store, winner, most, where, out, g, x):
     """``g`` to the first of the largest cells of windows that share none, +0 to the others."""
-    ints, line, column, period, left = where
+    ints, line, window, own, period, left = where
     found = _first_largest(load, winner, most, where, x)
-    window, step, advance = word(ints, WINDOWS) + 2 * column, word(ints, STEP), word(ints, ADVANCE)
-    given = load(g, column, period, left)
+    step, advance = word(ints, STEP), word(ints, ADVANCE)
+    given = load(g, own, period, left)
     zero = constant(given, 0.0)
     given = zero + given
     for k in range(line[LINES_SPANNED]):
         place = line_offset(ints, line, k) + word(ints, window)
         for _ in range(word(ints, window + 1)):
             rolled()
-            largest = same_bits(found, load(0, place, advance, left))
+            largest = same_bits(found, _positions(load, ints, place, advance, left))
             store(out, place, advance, left, select(largest, given, zero))
             place += step
 
@@ -86,6 +96,14 @@ def _give(load, store, winner, most, where, out, g, x):
 @inlined
 def _plus_if_largest(total, g, position, here, _):
     return total + select(same_bits(position, here), g, constant(g, 0.0))
+
+
+@inlined
+def _add(load, store, function, start, where, out, own, g, positions, number):
+    """`fold` for the cells from position ``own`` on."""
+    ints, _, _, place, period, left = where
+    here = _positions(load, ints, own + place, period, left)
+    store(out, place, period, left, fold_cells(load, function, start, here, where, g, positions, number))
 
 
 @inlined
@@ -100,7 +118,7 @@ def _add_to_largest(table, ints, line, number):
     size, zero = word(ints, SOURCE_PLANE), real(table, 0.0)
     g, positions = plane_of(table, ints, 1, line), vector_as(table, INT64, 2, line[PLANE_NUMBER] * size, size)
     out, own = line_of(table, ints, 0, number), number * word(ints, COLUMNS) - line[PLANE_NUMBER] * word(ints, PLANE)
-    visit_columns(fold, _plus_if_largest, zero, ints, line, out, own, g, positions, zero)
+    visit_columns(_add, _plus_if_largest, zero, ints, line, out, own, g, positions, zero)
 
 
 @inlined
@@ -134,6 +152,28 @@ def _give_in_cell(table, kind, i, left):
 
 
 @inlined
+def _bring_g_and_x(table, own, ints, plane, planes):
+    bring(table, own, 1, word(ints, PLANE), plane, planes)
+    bring(table, own, 2, word(ints, SOURCE_PLANE), plane, planes)
+
+
+@inlined
+def _bring_g_and_positions(table, own, ints, plane, planes):
+    bring_source(table, own, ints, plane, planes)
+    bring(retyped(table, FLOAT64), retyped(own, FLOAT64), 2, word(ints, SOURCE_PLANE), plane, planes)
+
+
+@inlined
+def _bring_back_positions(table, own, ints, plane, planes):
+    bring_back_windows(retyped(table, INT64), retyped(own, INT64), ints, plane, planes)
+
+
+@inlined
+def _bring_back_cells(table, own, ints, plane, planes):
+    bring_back(table, own, word(ints, SOURCE_PLANE), plane, planes)
+
+
+@inlined
 def _take_at(table, ints, line, number):
     columns, out, u = word(ints, COLUMNS), line_of(table, ints, 0, number), plane_of(table, ints, 1, line)
     positions = vector_as(table, INT64, 2, number * columns, columns)
@@ -145,7 +185,7 @@ def _take_at(table, ints, line, number):
 @kernel
 def largest_positions(table, ints, part, parts):
     """``out[o]``, of int64, is the position of the first of the largest cells of window o."""
-    return visit_share(_find, table, ints, part, parts, room(table))
+    return visit_planes(_find, bring_source, _bring_back_positions, 1, table, ints, part, parts)
 
 
 @kernel
@@ -154,7 +194,7 @@ def sums_where_largest(table, ints, part, parts):
 
     The words are those of the transposed windows.
     """
-    return visit_share(_add_to_largest, table, ints, part, parts, room(table))
+    return visit_planes(_add_to_largest, _bring_g_and_positions, bring_back_windows, 1, table, ints, part, parts)
 
 
 @kernel
@@ -164,13 +204,10 @@ def give_to_largest(table, ints, part, parts):
     For windows that share no cell; the words are those of the windows. Shares split planes, sixteens of `quartered`
     cells, on a GPU windows.
     """
-    if GPU:
-        return visit_share(_give_to_largest, table, ints, part, parts, room(table))
-    if word(ints, QUARTERED):
+    if not GPU and word(ints, QUARTERED):
         return visit_cells(_give_in_cell, table, ints, part, parts)
     rows = word(ints, PLANE) // word(ints, COLUMNS)
-    start, count = share(word(ints, LINES) // rows, part, parts)
-    return visit_lines(_give_to_largest, table, ints, start * rows, (start + count) * rows, room(table))
+    return visit_planes(_give_to_largest, _bring_g_and_x, _bring_back_cells, rows, table, ints, part, parts)
 
 
 give_to_largest.cleared = True

@@ -24,8 +24,10 @@ from .windows import (
     LINES,
     OUTER,
     PERIOD,
+    PHASES,
     QUARTERED,
     REPEATS,
+    SHIFT,
     SOURCE_PLANE,
     STEP,
     WINDOWS,
@@ -151,18 +153,22 @@ def visit_columns(visit, function, start, ints, line, *given):
 
     ``load`` and ``store`` take what reads and writes the columns at hand; ``where`` says which those are.
     """
+    windows = word(ints, WINDOWS)
     if GPU:
-        visit(load_one, store_one, function, start, (ints, line, line[OWN_COLUMN], 1, 1), *given)
+        column = line[OWN_COLUMN]
+        visit(load_one, store_one, function, start, (ints, line, windows + 2 * column, column, 1, 1), *given)
         return
-    begin, repeats, period = word(ints, BEGIN), word(ints, REPEATS), word(ints, PERIOD)
-    regular = period * repeats
-    for phase in range(period):
+    begin, phases, repeats = word(ints, BEGIN), word(ints, PHASES), word(ints, REPEATS)
+    period, shift = word(ints, PERIOD), word(ints, SHIFT)
+    for phase in range(phases):
         for i in range(0, repeats, LANES):
-            where = (ints, line, begin + phase + period * i, period, repeats - i)
+            window, place = windows + 2 * (begin + phase + period * i), begin + (phase << shift) + period * i
+            where = (ints, line, window, place, period, repeats - i)
             visit(load_spaced, store_spaced, function, filled(start, LANES), where, *given)
+    regular = phases * repeats
     for i in range(word(ints, COLUMNS) - regular):
-        where = (ints, line, i if i < begin else i + regular, 1, 1)
-        visit(load_one, store_one, function, start, where, *given)
+        column = i if i < begin else i + regular
+        visit(load_one, store_one, function, start, (ints, line, windows + 2 * column, column, 1, 1), *given)
 
 
 @inlined
@@ -171,16 +177,16 @@ def fold(load, store, function, start, where, out, own, a, b, number):
 
     ``a`` and ``b`` are planes of the source or numbers, ``own`` a line of the output or a number.
     """
-    _, _, column, period, left = where
-    here = load(own, column, period, left)
-    store(out, column, period, left, fold_cells(load, function, start, here, where, a, b, number))
+    _, _, _, place, period, left = where
+    here = load(own, place, period, left)
+    store(out, place, period, left, fold_cells(load, function, start, here, where, a, b, number))
 
 
 @inlined
 def fold_cells(load, function, total, here, where, a, b, number):
     """``function(…function(total, a[first cell], b[first cell], here, number)…)`` over the cells of windows."""
-    ints, line, column, _, left = where
-    window, step, advance = word(ints, WINDOWS) + 2 * column, word(ints, STEP), word(ints, ADVANCE)
+    ints, line, window, _, _, left = where
+    step, advance = word(ints, STEP), word(ints, ADVANCE)
     first, count = word(ints, window), word(ints, window + 1)
     for k in range(line[LINES_SPANNED]):
         place = line_offset(ints, line, k) + first

@@ -46,10 +46,10 @@ def _value(pivot, total, beta):
 
 @inlined
 def _pivot(load, store, function, most, where, out, x, sign):
-    _, _, column, period, left = where
+    _, _, _, place, period, left = where
     found = fold_cells(load, function, most, most, where, x, sign, sign)
     zero = constant(found, 0.0)
-    store(out, column, period, left, select(found - found == zero, found, zero))
+    store(out, place, period, left, select(found - found == zero, found, zero))
 
 
 @inlined

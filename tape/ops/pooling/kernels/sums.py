@@ -13,6 +13,7 @@ from ....numerics.engine.kernel import kernel, vector
 from ....numerics.simd.lanes import inlined
 from ....numerics.simd.minmax import larger
 from ....numerics.simd.vectors import store_part
+from .beside import bring_back_windows, bring_source, visit_planes
 from .fold import LINES_SPANNED, fold, line_of, plane_of, room, visit_cells, visit_columns, visit_share
 from .quarters import load_quarters
 from .windows import QUARTERED, WINDOWS
@@ -73,17 +74,15 @@ def _shares(table, ints, line, number):
 @kernel
 def window_sums(table, ints, part, parts):
     """``out[o]`` is +0 plus each cell of window o."""
-    return visit_share(_sums, table, ints, part, parts, room(table))
+    return visit_planes(_sums, bring_source, bring_back_windows, 1, table, ints, part, parts)
 
 
 @kernel
 def window_maxima(table, ints, part, parts):
     """``out[o]`` is the largest cell of window o; NaN wins, -0 < +0."""
-    if GPU:
-        return visit_share(_maxima, table, ints, part, parts, room(table))
-    if word(ints, QUARTERED):
+    if not GPU and word(ints, QUARTERED):
         return visit_cells(_cell_maxima, table, ints, part, parts)
-    return visit_share(_maxima, table, ints, part, parts, room(table))
+    return visit_planes(_maxima, bring_source, bring_back_windows, 1, table, ints, part, parts)
 
 
 @kernel

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from math import prod
 
 # Positions of the words: how many lines (rows of the last axis) the output has; elements of a line and of a plane (all
-# spatial axes), and of the source's plane; the column from which on windows are regular, how often they repeat, their
-# period in the output and their advance in the source; the step along the last axis and where its windows stand; a
-# number; which of the `quartered` cells the windows are; how many axes there are before the last; and from AXES on for
-# each of these its size, step, pitch in the source, and where its windows stand. A window is two words, the first cell
-# and the count.
-LINES, COLUMNS, PLANE, SOURCE_PLANE, BEGIN, REPEATS, PERIOD, ADVANCE, STEP, WINDOWS, NUMBER = range(11)
-QUARTERED, OUTER, AXES = range(11, 14)
+# spatial axes), and of the source's plane; the column from which on windows are regular, at how many of its neighbours
+# and how often they repeat, their period in the output and their advance in the source; the step along the last axis
+# and where its windows stand; a number; which of the `quartered` cells the windows are; where the words for planes side
+# by side begin, or 0; the power of two of elements that lie beside each one; how many axes there are before the last;
+# and from AXES on for each of these its size, step, pitch in the source, and where its windows stand. A window is two
+# words, the first cell and the count.
+LINES, COLUMNS, PLANE, SOURCE_PLANE, BEGIN, PHASES, REPEATS, PERIOD, ADVANCE, STEP, WINDOWS, NUMBER = range(12)
+QUARTERED, BESIDE, SHIFT, OUTER, AXES = range(12, 17)
 AXIS_WORDS = 4
 
 PATTERNS = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (1, 4), (4, 1))
@@ -25,6 +26,11 @@ PATTERNS = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (1, 4), (4, 1))
 
 WIDTHS = (1, 2, 4, 8, 16)
 """Windows of a line for which cells of two by two have vector code: divisors of the lanes."""
+
+BESIDE_SHIFT = 4
+"""Two to this power are the planes that are taken side by side: as many as a vector has lanes."""
+BESIDE_CELLS, BESIDE_LINE = 256, 14
+"""The largest planes and the longest lines that are: the stack has room for those, and longer lines fill the lanes."""
 
 
 @dataclass(frozen=True)
@@ -141,19 +147,40 @@ def quartered(axes: Sequence[WindowAxis]) -> int:
     return 1 + WIDTHS.index(axes[-1].size) if divided else 0
 
 
+def beside(planes: int, axes: Sequence[WindowAxis]) -> bool:
+    """Whether planes are taken side by side: small ones, and enough to fill the lanes, which their lines would not.
+
+    >>> beside(16, [sliding(8, 3, 2, 1, 1)] * 2), beside(15, [sliding(8, 3, 2, 1, 1)] * 2)
+    (True, False)
+    """
+    cells = max(prod(axis.size for axis in axes), prod(axis.source for axis in axes))
+    return planes >= 1 << BESIDE_SHIFT and cells <= BESIDE_CELLS and axes[-1].size <= BESIDE_LINE
+
+
 def words(planes: int, axes: Sequence[WindowAxis], number: float = 0) -> tuple[float, ...]:
-    """The words of a kernel of windows for ``planes`` sources side by side, with a number for the kernel's formula."""
+    """The words of a kernel of windows for ``planes`` sources, with a number for the kernel's formula."""
+    one_by_one = _words(planes, axes, number)
+    if not beside(planes, axes):
+        return one_by_one
+    side_by_side = _words(1, axes, number, BESIDE_SHIFT)
+    return (*one_by_one[:BESIDE], len(one_by_one), *one_by_one[BESIDE + 1 :], *side_by_side)
+
+
+def _words(planes: int, axes: Sequence[WindowAxis], number: float, shift: int = 0) -> tuple[float, ...]:
+    """The words for planes one by one, or as if each of their elements were two to a power of them."""
     whole = [WindowAxis(1, (0,), (1,))] * (2 - len(axes)) + list(axes)
     *outer, last = whole
     table = AXES + AXIS_WORDS * len(outer)
     described: list[int] = []
     windows: list[int] = []
     for i, axis in enumerate(whole):
-        place = table + len(windows)
-        windows += [number for pair in zip(axis.firsts, axis.counts, strict=True) for number in pair]
-        pitch = prod(later.source for later in whole[i + 1 :])
+        place, scale = table + len(windows), 1 << shift if i == len(outer) else 1
+        windows += [n for first, count in zip(axis.firsts, axis.counts, strict=True) for n in (first * scale, count)]
+        pitch = prod(later.source for later in whole[i + 1 :]) << shift
         described += [axis.size, axis.step, pitch, place]
-    *described, _, step, _, place = described
-    rows, source = prod(axis.size for axis in outer), prod(axis.source for axis in whole)
-    head = (planes * rows, last.size, rows * last.size, source, *last.regular(), step, place, number)
-    return (*head, quartered(axes), len(outer), *described, *windows)
+    *described, _, step, pitch, place = described
+    rows, columns, source = prod(axis.size for axis in outer), last.size << shift, prod(axis.source for axis in whole)
+    begin, repeats, period, advance = (0, 1 << shift, 1, 1) if shift else last.regular()
+    regular = (begin, last.size if shift else period, repeats, period, advance)
+    head = (planes * rows, columns, rows * columns, source << shift, *regular, step * pitch, place, number)
+    return (*head, quartered(axes), 0, shift, len(outer), *described, *windows)

@@ -12,6 +12,7 @@ from dgrr.tape.numerics.engine.kernel import Kernel
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.ops.pooling.kernels import argmax, sums as kernels_sums
 from dgrr.tape.ops.pooling.kernels.windows import (
+    BESIDE,
     PATTERNS,
     QUARTERED,
     WIDTHS,
@@ -38,6 +39,12 @@ OTHERS: list[Case] = [
     ((2, 7, 20), ((3,), (10,))),
     ((2, 6), ((14,),)),
     *[((3, 6, size), ((2, 2, 0, 1),) * 2) for size in (2, 4, 6, 8, 16, 32)],
+    *[((planes, 5, 7), ((3, 2, 1, 1),) * 2) for planes in (15, 16, 33)],
+    *[((18, 8, 9), (rule,) * 2) for rule in RULES],
+    ((17, 16, 16), ((3, 3, 0, 1),) * 2),
+    ((19, 6), ((2, 1, 1, 1),)),
+    ((20, 4, 5, 6), ((2, 1, 1, 1), (3, 2, 1, 2), (2, 2, 1, 1))),
+    ((21, 7, 5), ((3,), (4,))),
 ]  # fmt: skip
 
 
@@ -102,17 +109,25 @@ def test_windows_and_back(run: Any, dtype: Any, case: Case) -> None:
             assert same(filled(run, argmax.give_to_largest, x.shape, [g, x], forth, parts), given)
 
 
+WAYS = [(QUARTERED, 2 * width, (2, 2, 0, 1)) for width in WIDTHS] + [
+    (BESIDE, 8, (3, 3, 1, 1)),
+    (BESIDE, 7, (2, 2, 0, 1)),
+]
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("width", WIDTHS)
-def test_cells_in_lanes_have_the_bits_of_windows_one_by_one(run: Any, dtype: Any, width: int) -> None:
+@pytest.mark.parametrize(("way", "size", "rule"), WAYS)
+def test_cells_in_lanes_have_the_bits_of_windows_one_by_one(
+    run: Any, dtype: Any, way: int, size: int, rule: tuple[int, ...]
+) -> None:
     """Down to which NaN wins, of those with a payload each."""
-    planes, axes = 67, [sliding(6, 2, 2, 0, 1), sliding(2 * width, 2, 2, 0, 1)]
-    x, g = numbers((planes, 6, 2 * width), dtype), numbers((planes, 3, width), dtype)
+    planes, axes = 67, [sliding(6, *rule), sliding(size, *rule)]
+    x, g = numbers((planes, 6, size), dtype), numbers((planes, *[axis.size for axis in axes]), dtype)
     bits, nan = x.view(f"i{x.itemsize}"), np.isnan(x)
     bits[nan] += np.arange(nan.sum(), dtype=bits.dtype)
     cells = words(planes, axes)
-    windows = [0 if i == QUARTERED else number for i, number in enumerate(cells)]
-    assert cells[QUARTERED]
+    windows = [0 if i in (QUARTERED, BESIDE) else number for i, number in enumerate(cells)]
+    assert cells[way]
     for parts in PARTS:
         for kernel, inputs, shape in (
             (kernels_sums.window_maxima, [x], g.shape),

@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Say how much is run."""
     parser.addoption("--all-cpus", action="store_true", help="foreign CPUs compute all golden digests (slow)")
     parser.addoption("--long", action="store_true", help="run the longest tests too, as where files or marks are named")
-    parser.addoption("--share", metavar="K/N", default="0/1", help="of these, the K-th of N shares: 0/4 to 3/4 are all")
+    parser.addoption("--share", metavar="K/N", default="0/1", help="of these, the K-th of N shares: 0/8 to 7/8 are all")
 
 
 def pytest_configure(config: pytest.Config) -> None:

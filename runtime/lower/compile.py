@@ -27,6 +27,7 @@ from .passes.epilogues import fuse_epilogues
 from .passes.grouped_updates import group_updates
 from .passes.joined_slices import join_slices
 from .passes.shared_steps import share_steps
+from .passes.summed_products import sum_products
 from .passes.unit_factors import drop_unit_factors
 from .passes.wide_chains import join_elementwise
 from .plan import BindingPlan, Split, alone, plan
@@ -45,11 +46,19 @@ PROGRAM_PASSES: dict[str, Callable[[Program], Program]] = {
     "epilogues": fuse_epilogues,
     "addends": join_addends,
     "chains": fuse_chains,
+    "summed-products": sum_products,
     "grouped-updates": group_updates,
 }
 
-ON_GPU: dict[str, Callable[[Program], Program]] = {"addends": join_addends_on_gpu, "chains": join_elementwise}
+ON_GPU: dict[str, Callable[[Program], Program]] = {
+    "addends": join_addends_on_gpu,
+    "chains": join_elementwise,
+    "summed-products": lambda program: program,
+}
 """What takes the place of a pass on a GPU, which has other kernels."""
+
+REST_ON_GPU = 8
+"""Ops for which free memory rests on a GPU: what takes it waits for those that read it, and could run beside them."""
 
 CHOICES = {
     "aliases": "a view in row-major order shares the memory of what it views, as saved activations do",
@@ -81,7 +90,7 @@ def compile_graph(
 ) -> BindingPlan:
     """The plan of a graph; ``kernels`` puts other kernels in the place of some."""
     program = _lowered(checked(graph), constants, passes, parts_for, ON_GPU if on_gpu else {})
-    return plan(program.with_kernels(kernels or {}), in_place="in-place" in passes)
+    return plan(program.with_kernels(kernels or {}), in_place="in-place" in passes, rest=REST_ON_GPU if on_gpu else 0)
 
 
 def compile_alone(

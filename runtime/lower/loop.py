@@ -4,9 +4,9 @@ The calls of the body are there once. A row of an array that is cut or stacked l
 is copied but the parts of the state that a step cannot write where it reads them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from math import prod
 from typing import Any
@@ -43,6 +43,8 @@ class LoopPlan(RepeatedCalls):
     outputs: Mapping[str, int]
     inputs: tuple[tuple[str, int], ...]
     """What each input of the node is to the body, and its id there, -1 for none."""
+    planned: Callable[[Program], BindingPlan]
+    """The plan of a body."""
 
     kernel = loop
 
@@ -79,6 +81,20 @@ class LoopPlan(RepeatedCalls):
         """The same loop with other kernels in the place of some."""
         return replace(self, body=replace(self.body, program=self.body.program.with_kernels(kernels)))
 
+    def without(self, op: LoweredOp, part: int) -> "LoopPlan":
+        """The same loop without a part of the state, and the op of the body that makes it."""
+        program, gone = self.body.program, f"carry {part}"
+        names = {name: _numbered(name, part) for name in self.outputs if name != gone}
+        outputs = {new: self.outputs[old] for old, new in names.items()}
+        ops, graph = [each for each in program.ops if each is not op], replace(program.graph, outputs=outputs)
+        return replace(
+            self,
+            body=self.planned(replace(program, ops=tuple(ops), graph=graph)),
+            results=tuple([names[name] for name in self.results if name != gone]),
+            outputs=outputs,
+            inputs=tuple([given for given in self.inputs if given != ("carry", self.carried[part])]),
+        )
+
     def scratch(self, strides: tuple[Sizes, ...], parts: int) -> int:
         """Bytes of the body's arena, and of parts of the state that are no result."""
         return self._states[-1] + 1
@@ -103,7 +119,7 @@ class LoopPlan(RepeatedCalls):
     def pointers(self, i: int, op: LoweredOp) -> list[LoopPointer]:
         """Where the operands of the ``i``-th op of the body lie, and the memory that it needs."""
         scratch = [self.body.scratch[i].offset] if i in self.body.scratch else []
-        return [*map(self._pointer, op.table), *(LoopPointer(self._arena, offset) for offset in scratch)]
+        return [*map(self.home, op.table), *(LoopPointer(self._arena, offset) for offset in scratch)]
 
     @property
     def _arena(self) -> int:
@@ -111,14 +127,14 @@ class LoopPlan(RepeatedCalls):
         return len(self.results) + len(self.inputs)
 
     @cached_property
-    def _carried(self) -> list[int]:
+    def carried(self) -> list[int]:
         """The parts of the state before a step, by their ids in the body."""
         return [id for kind, id in self.inputs if kind == "carry"]
 
     @cached_property
     def _states(self) -> list[int]:
         """Where in the memory to work in each part of the state begins, and where the last ends."""
-        sizes = [aligned(self.body.program.layout(id).nbytes) for id in self._carried]
+        sizes = [aligned(self.body.program.layout(id).nbytes) for id in self.carried]
         return list(accumulate(sizes, initial=aligned(self.body.arena_bytes)))
 
     def _state(self, i: int) -> LoopPointer:
@@ -136,15 +152,15 @@ class LoopPlan(RepeatedCalls):
         program, homes = self.body.program, dict[int, LoopPointer]()
         for place, (kind, id) in enumerate(self.inputs, len(self.results)):
             homes[id] = LoopPointer(place, 0, program.layout(id).nbytes if kind == "xs" else 0)
-        homes |= {id: self._state(i) for i, id in enumerate(self._carried)}
+        homes |= {id: self._state(i) for i, id in enumerate(self.carried)}
         for place, key in enumerate(self.results):
             if not key.startswith("carry "):
                 homes[program.root(self.outputs[key])] = LoopPointer(place, 0, program.layout(self.outputs[key]).nbytes)
-        homes |= {self._after_step(i): self._state(i) for i in range(len(self._carried)) if self._in_place(i)}
+        homes |= {self._after_step(i): self._state(i) for i in range(len(self.carried)) if self._in_place(i)}
         return homes
 
-    def _pointer(self, value: int) -> LoopPointer:
-        """Where a value of the body lies."""
+    def home(self, value: int) -> LoopPointer:
+        """Where a value of the body lies, among the results, the inputs and the memory to work in."""
         place = self.body.program.places[value]
         if place.root in self._homes:
             home = self._homes[place.root]
@@ -159,7 +175,7 @@ class LoopPlan(RepeatedCalls):
 
     def _in_place(self, i: int) -> bool:
         """Whether a part of the state is written where it was: no one reads it after that, or while it is written."""
-        program, before, after = self.body.program, self._carried[i], self._after_step(i)
+        program, before, after = self.body.program, self.carried[i], self._after_step(i)
         reads = [k for k, op in enumerate(program.ops) if any(program.root(v) == before for v in op.inputs)]
         written = min(k for k, op in enumerate(program.ops) if any(program.root(v) == after for v in op.outputs))
         if max(reads, default=-1) != written:
@@ -178,26 +194,32 @@ class LoopPlan(RepeatedCalls):
         """The first state, to where the steps have it."""
         return [
             LoopCopy(self._state(i), LoopPointer(len(self.results) + i, 0), self.body.program.layout(id).nbytes)
-            for i, id in enumerate(self._carried)
+            for i, id in enumerate(self.carried)
         ]
 
     @property
     def after(self) -> Iterator[LoopCopy]:
         """The state after a step, to where the next one reads it."""
-        for i, id in enumerate(self._carried):
+        for i, id in enumerate(self.carried):
             if not self._in_place(i):
                 value = self.outputs[f"carry {i}"]
-                yield LoopCopy(self._state(i), self._pointer(value), self.body.program.layout(id).nbytes)
+                yield LoopCopy(self._state(i), self.home(value), self.body.program.layout(id).nbytes)
 
 
 def loop_plan(
     node: IRNode, program: Program, inputs: list[tuple[str, int]], *, in_place: bool, split: Split
 ) -> LoopPlan:
     """The plan of one of a node's bodies, which was lowered; ``inputs`` are those of the body."""
-    program = with_own_outputs(program)
-    body = plan(program, in_place=in_place, split=split)
-    given = [("around", -1)] * (len(node.inputs) - len(inputs)) + inputs
-    return LoopPlan(node.op, body, places_of(node), node.attrs["results"], program.graph.outputs, tuple(given))
+    program, planned = with_own_outputs(program), partial(plan, in_place=in_place, split=split)
+    given = (*[("around", -1)] * (len(node.inputs) - len(inputs)), *inputs)
+    results, outputs = node.attrs["results"], program.graph.outputs
+    return LoopPlan(node.op, planned(program), places_of(node), results, outputs, given, planned)
+
+
+def _numbered(name: str, gone: int) -> str:
+    """The name of an output where a part of the state is gone."""
+    kind, _, number = name.partition(" ")
+    return f"carry {int(number) - 1}" if kind == "carry" and int(number) > gone else name
 
 
 def with_own_outputs(program: Program) -> Program:

@@ -94,13 +94,17 @@ def alone(work: int) -> int:
     return 1
 
 
-def plan(program: Program, *, in_place: bool, split: Split = parts_for) -> BindingPlan:
-    """Split the ops into parts and give every static its memory. With ``in_place`` off no op overwrites an input."""
+def plan(program: Program, *, in_place: bool, split: Split = parts_for, rest: int = 0) -> BindingPlan:
+    """Split the ops into parts and give every static its memory. With ``in_place`` off no op overwrites an input.
+
+    Memory whose values are dead is taken again after ``rest`` more ops.
+    """
     parts = tuple([0 if isinstance(op.words, RepeatedCalls) else split(op.work * HAND_OVER) for op in program.ops])
     lives = _lives(program, in_place=in_place)
     scratch = {i: n for i, op in enumerate(program.ops) if (n := _scratch(program, op, parts[i]))}
-    wanted = [(life.owner, life.nbytes, life.first, life.last) for life in {id(v): v for v in lives.values()}.values()]
-    wanted += [(-1 - i, nbytes, i, i) for i, nbytes in scratch.items()]
+    found = {id(life): life for life in lives.values()}.values()
+    wanted = [(life.owner, life.nbytes, life.first, life.last + rest) for life in found]
+    wanted += [(-1 - i, nbytes, i, i + rest) for i, nbytes in scratch.items()]
     blocks, arena = place(sorted(wanted, key=lambda life: life[2]))
     owned = {block.owner: block for block in blocks}
     slots = {root: owned[life.owner] for root, life in lives.items()}

@@ -7,8 +7,9 @@ from .indices import cuda as indices
 from .linear.cuda import products as linear
 from .norm import cuda as norm
 from .reduce import cuda as reduce
+from .shape import cuda as shape
 
-FAMILIES = (attention, conv, indices, linear, norm, reduce)
+FAMILIES = (attention, conv, indices, linear, norm, reduce, shape)
 """The modules that fill `written` as they are imported."""
 
 FORMS: dict[str, CudaForm] = written

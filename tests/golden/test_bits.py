@@ -11,7 +11,6 @@ import platform
 import subprocess
 import sys
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
@@ -85,7 +84,6 @@ CASES = {
 }
 
 
-@cache
 def run(name: str, whole: bool) -> dict[str, Any]:
     """What the script prints in an environment."""
     case = CASES[name]
@@ -124,17 +122,13 @@ def differences(expected: dict[str, str], found: dict[str, str], environment: ob
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """``name`` is an environment; all of its tests run in one process, so that it is tried once."""
+    """``name`` is an environment."""
     if "name" in metafunc.fixturenames:
         every = metafunc.config.getoption("all_cpus")
         names = [name for name, case in CASES.items() if every or case.twin is None]
-        metafunc.parametrize("name", [pytest.param(name, marks=marks(name)) for name in names])
-
-
-def marks(name: str) -> list[pytest.MarkDecorator]:
-    """An environment is tried in one process; the one at hand always, the others where the longest tests are."""
-    group = pytest.mark.xdist_group(f"bits, {name}")
-    return [group] if name == "default" else [group, pytest.mark.long]
+        # The environment at hand is tried always, the others where the longest tests are.
+        marks = {name: [] if name == "default" else [pytest.mark.long] for name in names}
+        metafunc.parametrize("name", [pytest.param(name, marks=marks[name]) for name in names])
 
 
 @pytest.fixture
@@ -144,20 +138,18 @@ def whole(request: pytest.FixtureRequest) -> bool:
 
 
 def test_the_bits_are_those_of_the_file(bits: ModuleType, name: str, whole: bool) -> None:
-    printed, known = run(name, whole), json.loads(bits.FILE.read_text())
-    expected = asked_for(bits, known, None if whole else CASES[name].share)
-    assert differences(expected, printed["bits"], {"case": name, **printed["environment"]}) == ""
+    """In the environment that is asked for, and by a captured step too."""
+    case, printed, known = CASES[name], run(name, whole), json.loads(bits.FILE.read_text())
+    assert_is_the_one_asked_for(case, printed["environment"])
+    share = None if whole else case.share
+    environment = {"case": name, **printed["environment"]}
+    assert differences(asked_for(bits, known, share), printed["bits"], environment) == ""
+    prefixes = ("training/", "networks/") if share is None else ("training/",)
+    captured = {key: value for key, value in known.items() if key.startswith(prefixes)}
+    assert differences(captured, printed["captured"], environment) == ""
 
 
-def test_a_captured_step_meets_the_file(bits: ModuleType, name: str, whole: bool) -> None:
-    printed, known = run(name, whole), json.loads(bits.FILE.read_text())
-    prefixes = ("training/",) if CASES[name].share is not None and not whole else ("training/", "networks/")
-    expected = {key: value for key, value in known.items() if key.startswith(prefixes)}
-    assert differences(expected, printed["captured"], {"case": name, **printed["environment"]}) == ""
-
-
-def test_the_environment_is_the_one_asked_for(name: str, whole: bool) -> None:
-    case, found = CASES[name], run(name, whole)["environment"]
+def assert_is_the_one_asked_for(case: Case, found: dict[str, Any]) -> None:
     assert found["threads"] == case.threads or case.threads is None
     assert found["worker threads"] is (case.threads != 1)
     assert found["cpu"] == (case.cpu or host_level().name)

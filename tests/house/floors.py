@@ -219,9 +219,9 @@ FLOORS: dict[str, list[list[str]]] = {
     "runtime/lower": [
         ["arena", "array_layout", "limits"],
         ["program"],
-        ["lower", "passes", "plan"],
+        ["lower", "plan"],
         ["loop"],
-        ["choice"],
+        ["choice", "passes"],
         ["compile", "faults"],
         ["bind"],
     ],

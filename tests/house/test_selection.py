@@ -36,15 +36,15 @@ def test_what_is_left_out_where_nothing_is_chosen(long: bool, left: list[str]) -
 def test_the_shares_are_all_of_the_long_ones() -> None:
     hook = SimpleNamespace(pytest_deselected=lambda items: None)
     found = list[str]()
-    for k in range(4):
-        config: Any = SimpleNamespace(option=SimpleNamespace(long=True, share=f"{k}/4"), hook=hook)
-        items: Any = [Item(nodeid=str(i), marks=["long"], path=TESTS / "test_a.py") for i in range(100)]
+    for k in range(8):
+        config: Any = SimpleNamespace(option=SimpleNamespace(long=True, share=f"{k}/8"), hook=hook)
+        items: Any = [Item(nodeid=str(i), marks=["long"], path=TESTS / "test_a.py") for i in range(200)]
         items.append(Item(nodeid="plain", marks=[], path=TESTS / "test_a.py"))
         pytest_collection_modifyitems(config, items)
         assert items.pop().nodeid == "plain"
         assert 10 < len(items) < 40
         found += [item.nodeid for item in items]
-    assert sorted(found, key=int) == [str(i) for i in range(100)]
+    assert sorted(found, key=int) == [str(i) for i in range(200)]
 
 
 def test_a_file_without_quick_tests_is_not_read_for_them(

@@ -1,6 +1,5 @@
 /* Little-endian integers, and CRC-32 as in zlib. */
 #include <stdint.h>
-#include <string.h>
 
 static uint32_t get16(const uint8_t *at) { return (uint32_t)at[0] | (uint32_t)at[1] << 8; }
 static uint32_t get32(const uint8_t *at) { return get16(at) | get16(at + 2) << 16; }
@@ -12,16 +11,11 @@ static void put(uint8_t *at, uint64_t value, int bytes) {
 }
 
 static uint32_t crc_of(uint32_t crc, const uint8_t *data, uint64_t bytes) { /* begins and goes on: crc of none is 0 */
-    static uint32_t table[256];
-    if (table[1] == 0) {
-        for (uint32_t byte = 0; byte < 256; byte++) {
-            table[byte] = byte;
-            for (int bit = 0; bit < 8; bit++)
-                table[byte] = table[byte] >> 1 ^ (table[byte] & 1 ? 0xEDB88320u : 0);
-        }
-    }
     crc = ~crc;
-    for (uint64_t i = 0; i < bytes; i++)
-        crc = crc >> 8 ^ table[(crc ^ data[i]) & 255];
+    for (uint64_t i = 0; i < bytes; i++) {
+        crc ^= data[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320u : 0);
+    }
     return ~crc;
 }

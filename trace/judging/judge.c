@@ -16,12 +16,15 @@
  * sums of a 32-bit length and a position in a file cannot overflow. Integers and floats in the file are little-endian,
  * as are all machines for which the step can be compiled.
  */
+#if __STDC_HOSTED__
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#else
+#include "alone.h" /* what is used of these */
+#endif
 
 /* ---------------------------------------------------------------- what plan.h tells */
 
@@ -59,33 +62,38 @@ struct step { /* the compiled training step for batches of one shape */
 
 /* ---------------------------------------------------------------- verdicts */
 
-enum { OK = 0, USAGE = 1, IO = 2, UNUSABLE = 3, DIFFERS = 5, UNPROVEN = 6 };
+static const struct verdict {
+    const char *word;
+    int code; /* of the program's end */
+} OK = {"ok", 0}, USAGE = {"usage", 1}, IO = {"io", 2}, CORRUPT = {"corrupt", 3}, TORN_TAIL = {"torn-tail", 3},
+  CHAIN = {"chain", 3}, UNSUPPORTED = {"unsupported", 3}, UNSEALED = {"unsealed", 3}, DATA = {"data", 5},
+  GRADIENT = {"gradient", 5}, UPDATE = {"update", 5}, OTHER_NUMERICS = {"numerics", 6}, UNPROVEN = {"unproven", 6};
 
-static void stop(int code, const char *verdict, const char *why, ...) {
+static void stop(struct verdict verdict, const char *why, ...) {
     va_list given;
     va_start(given, why);
-    printf("%s: ", verdict);
+    printf("%s: ", verdict.word);
     vprintf(why, given);
     printf("\n");
     va_end(given);
-    exit(code);
+    exit(verdict.code);
 }
+
+/* What must be so is so, or the answer is a verdict and why. */
+#define must(is, ...) ((is) ? (void)0 : stop(__VA_ARGS__))
 
 static void *room(uint64_t bytes) { /* zeros, at a multiple of 64, as the step needs its state and arena */
     unsigned char *made = bytes < SIZE_MAX - 64 ? calloc(1, (size_t)bytes + 64) : NULL;
-    if (made == NULL)
-        stop(UNPROVEN, "unproven", "there is not enough memory: %" PRIu64 " bytes are needed", bytes);
+    must(made != NULL, UNPROVEN, "there is not enough memory: %" PRIu64 " bytes are needed", bytes);
     return made + (64 - (uintptr_t)made % 64);
 }
 
 /* ---------------------------------------------------------------- digests of the trace */
 
 static int all_zero(const uint8_t *at, uint64_t bytes) {
-    for (uint64_t i = 0; i < bytes; i++) {
-        if (at[i] != 0)
-            return 0;
-    }
-    return 1;
+    while (bytes > 0 && at[bytes - 1] == 0)
+        bytes--;
+    return bytes == 0;
 }
 
 enum { SYNC = 0x465247da, HEADER = 256, HEAD = 48, MORE = 1 };
@@ -94,14 +102,12 @@ enum { GRADS = 2, FULL = 3, BARE = 4 }; /* record modes */
 
 static const uint8_t *file; /* the whole trace */
 static uint64_t file_bytes;
+static uint8_t *joined, *parts; /* room for what is digested, and for the body of a frame of several parts */
 static uint32_t mode, state_every;
 static uint64_t largest_payload;
 
 /* Digest of two pieces, one behind the other. */
 static void digest(uint8_t *out, const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes) {
-    static uint8_t *joined;
-    if (joined == NULL) /* for what is in the file, in a batch or a result, and the digests of all of a batch or state */
-        joined = room(file_bytes + MOST_INPUT + MOST_OUTPUT + MOST_INPUTS * (4 + MAX_NAME + D) + TENSORS * D + 256);
     memcpy(joined, a, (size_t)a_bytes);
     memcpy(joined + a_bytes, b, (size_t)b_bytes);
     DIGEST(out, joined, a_bytes + b_bytes);
@@ -149,42 +155,30 @@ static uint32_t head_crc(const uint8_t *head) { return crc_of(crc_of(0, file + 1
 /* Whether a whole COMMIT or SEAL stands behind a place: what is before it had reached the disk. */
 static int is_committed(uint64_t at) {
     uint64_t read = 0;
-    for (; file_bytes >= HEAD && at <= file_bytes - HEAD; at += 8) {
+    for (; file_bytes >= HEAD && at <= file_bytes - HEAD && read / 8 <= file_bytes; at += 8) {
         const uint8_t *head = file + at;
         uint64_t front = get32(head + 28);
-        if (get32(head) != SYNC || (head[4] != COMMIT && head[4] != SEAL) || head_crc(head) != get32(head + 44) ||
-            front > file_bytes - at - HEAD) {
-            continue;
+        if (get32(head) == SYNC && (head[4] == COMMIT || head[4] == SEAL) && head_crc(head) == get32(head + 44) &&
+            front <= file_bytes - at - HEAD) {
+            if (crc_of(0, head + HEAD, front) == get32(head + 40))
+                return 1;
+            read += front;
         }
-        if (crc_of(0, head + HEAD, front) == get32(head + 40))
-            return 1;
-        read += front;
-        if (read / 8 > file_bytes) /* no writer leaves so many heads without a front */
-            return 1;
     }
-    return 0;
+    return read / 8 > file_bytes; /* no writer leaves so many heads without a front */
 }
 
-/* What is at a place is whole, or the answer is that it is not. */
 static void whole(int is, uint64_t at, const char *what) {
-    if (!is) {
-        stop(UNUSABLE, is_committed(at + 8) ? "corrupt" : "torn-tail", "the frame at byte %" PRIu64 " is not whole: %s", at,
-             what);
-    }
+    must(is, is_committed(at + 8) ? CORRUPT : TORN_TAIL, "the frame at byte %" PRIu64 " is not whole: %s", at, what);
 }
 
-/* A frame is what it must be, or the answer is a verdict. */
-static void expect(int is, const struct frame *f, const char *verdict, const char *what) {
-    if (!is) {
-        stop(UNUSABLE, verdict, "the frame at byte %" PRIu64 " (type %" PRIu32 ", step %" PRIu64 "): %s", f->at, f->type,
-             f->step, what);
-    }
+static void expect(int is, const struct frame *f, struct verdict verdict, const char *what) {
+    must(is, verdict, "the frame at byte %" PRIu64 " (type %" PRIu32 ", step %" PRIu64 "): %s", f->at, f->type,
+         f->step, what);
 }
 
-/* What was computed of a step is what is recorded, or the answer is that it differs. */
-static void agree(int is, const char *verdict, uint64_t step, const char *name, const char *what) {
-    if (!is)
-        stop(DIFFERS, verdict, "step %" PRIu64 ": %s%s", step, name, what);
+static void agree(int is, struct verdict verdict, uint64_t step, const char *name, const char *what) {
+    must(is, verdict, "step %" PRIu64 ": %s%s", step, name, what);
 }
 
 /* Read one part of a frame, and check it but for its body. */
@@ -202,9 +196,9 @@ static struct frame read_part(void) {
     payload = get32(head + 24);
     padded = pad8(payload);
     f.front_bytes = get32(head + 28);
-    expect(get64(head + 8) == next_seq && memcmp(head + 32, chain, 8) == 0, &f, "chain",
+    expect(get64(head + 8) == next_seq && memcmp(head + 32, chain, 8) == 0, &f, CHAIN,
            "it does not go on behind the frame before it");
-    expect(f.flags <= MORE && f.front_bytes <= payload && payload <= largest_payload, &f, "corrupt",
+    expect(f.flags <= MORE && f.front_bytes <= payload && payload <= largest_payload, &f, CORRUPT,
            "its head says what no writer says");
     whole(left - HEAD >= padded + D, f.at, "the file ends in it");
     f.front = head + HEAD;
@@ -220,26 +214,23 @@ static struct frame read_part(void) {
     return f;
 }
 
-/* Read a frame with all its parts. Where there are several, `joined` holds the body until the next frame. */
+/* Read a frame with all its parts. Of several, `parts` holds the body until the next frame. */
 static struct frame read_frame(void) {
-    static uint8_t *joined;
     struct frame f = read_part(), part = f, before;
-    expect(f.part == 0, &f, "chain", "a part without those before it");
+    expect(f.part == 0, &f, CHAIN, "a part without those before it");
     if (f.flags & MORE) {
-        if (joined == NULL)
-            joined = room(file_bytes); /* the parts are in the file, so they are not longer */
-        memcpy(joined, f.body, (size_t)f.body_bytes);
-        f.body = joined;
+        memcpy(parts, f.body, (size_t)f.body_bytes);
+        f.body = parts;
     }
     while (part.flags & MORE) {
-        expect(part.front_bytes + part.body_bytes == largest_payload, &part, "corrupt",
+        expect(part.front_bytes + part.body_bytes == largest_payload, &part, CORRUPT,
                "a part that is shorter than the largest payload, and not the last");
         before = part;
         part = read_part();
-        expect(part.type == f.type && part.step == f.step && part.part == before.part + 1, &part, "chain",
+        expect(part.type == f.type && part.step == f.step && part.part == before.part + 1, &part, CHAIN,
                "it stands between the parts of another frame");
-        expect(part.front_bytes == 0 && part.body_bytes > 0, &part, "corrupt", "a later part has a front, or nothing");
-        memcpy(joined + f.body_bytes, part.body, (size_t)part.body_bytes);
+        expect(part.front_bytes == 0 && part.body_bytes > 0, &part, CORRUPT, "a later part has a front, or nothing");
+        memcpy(parts + f.body_bytes, part.body, (size_t)part.body_bytes);
         f.body_bytes += part.body_bytes;
     }
     return f;
@@ -272,15 +263,17 @@ static void read_root(const struct frame *f, const uint8_t *at, const uint8_t **
     for (size_t i = 0; i < TENSORS; i++)
         digests[i] = at + i * D;
     root_of(root, digests);
-    expect(same(root, at + TENSORS * (size_t)D) && (!root_known || same(root, after_root)), f, "chain",
+    expect(same(root, at + TENSORS * (size_t)D) && (!root_known || same(root, after_root)), f, CHAIN,
            "its state is not that of the step before it");
 }
 
-/* Take the next tensor from a body, and hold its elements against a digest. */
+/* Take the next tensor from a body, and hold its elements against a digest; without one it is not there. */
 static void check_elements(struct frame *f, size_t tensor, const uint8_t *expected) {
     const struct array *a = &plan_tensors[tensor];
     uint8_t found[D];
-    expect(f->body_bytes >= a->bytes, f, "corrupt", "its body is too short");
+    if (expected == NULL)
+        return;
+    expect(f->body_bytes >= a->bytes, f, CORRUPT, "its body is too short");
     tensor_digest(found, a, f->body);
     whole(same(found, expected), f->at, a->name);
     f->body += a->bytes;
@@ -288,7 +281,7 @@ static void check_elements(struct frame *f, size_t tensor, const uint8_t *expect
 }
 
 /* Hold a computed tensor against a digest that is recorded of it. */
-static void compare(size_t tensor, const uint8_t *elements, const uint8_t *recorded, const char *verdict, uint64_t step,
+static void compare(size_t tensor, const uint8_t *elements, const uint8_t *recorded, struct verdict verdict, uint64_t step,
                     const char *what) {
     uint8_t found[D];
     tensor_digest(found, &plan_tensors[tensor], elements);
@@ -297,59 +290,56 @@ static void compare(size_t tensor, const uint8_t *elements, const uint8_t *recor
 
 static void compare_state(uint64_t step, const uint8_t *const *digests, const char *what) {
     for (size_t i = 0; i < TENSORS; i++)
-        compare(i, tensors[i], digests[i], "update", step, what);
+        compare(i, tensors[i], digests[i], UPDATE, step, what);
     checked = step + 1;
 }
 
 /* ---------------------------------------------------------------- header, SCHEMA, KEYFRAME, SEAL and small frames */
 
 static void read_header(void) {
-    if (file_bytes < HEADER) {
-        const char *word = memcmp(file, "DGRR", file_bytes < 4 ? (size_t)file_bytes : 4) == 0 ? "torn-tail" : "corrupt";
-        stop(UNUSABLE, word, "the file ends before its header does");
-    }
-    if (memcmp(file, "DGRR", 4) != 0)
-        stop(UNUSABLE, "corrupt", "this is no trace: it does not begin with DGRR");
-    if (get16(file + 4) != 2)
-        stop(UNUSABLE, "unsupported", "version %" PRIu32 " of the format; this is a reader of version 2", get16(file + 4));
-    if (crc_of(0, file, 252) != get32(file + 252))
-        stop(UNUSABLE, "corrupt", "the CRC of the header");
-    if ((get16(file + 12) != 2 && get16(file + 12) != 3) || file[48] != DIGEST_CODE) {
-        stop(UNUSABLE, "unsupported", "a reader of version %" PRIu32 " for digest %d is needed; this one is for digest %d",
-             get16(file + 12), file[48], DIGEST_CODE);
-    }
+    int begins = memcmp(file, "DGRR", file_bytes < 4 ? (size_t)file_bytes : 4) == 0;
+    must(begins, CORRUPT, "this is no trace: it does not begin with DGRR");
+    must(file_bytes >= HEADER, TORN_TAIL, "the file ends before its header does");
+    must(get16(file + 4) == 2, UNSUPPORTED, "version %" PRIu32 " of the format; this is a reader of version 2",
+         get16(file + 4));
+    must(crc_of(0, file, 252) == get32(file + 252), CORRUPT, "the CRC of the header");
+    must((get16(file + 12) == 2 || get16(file + 12) == 3) && file[48] == DIGEST_CODE, UNSUPPORTED,
+         "a reader of version %" PRIu32 " for digest %d is needed; this one is for digest %d", get16(file + 12), file[48],
+         DIGEST_CODE);
     mode = file[49];
     state_every = get32(file + 52);
     largest_payload = get64(file + 64);
-    if (get16(file + 6) != 0 || get32(file + 8) != HEADER || get16(file + 14) != 8 || mode < 1 || mode > BARE ||
-        file[50] > 7 || file[51] != 0 || state_every == 0 || get32(file + 60) != 0 || largest_payload % 8 != 0 ||
-        largest_payload < 4096 || largest_payload > 1u << 30 || !all_zero(file + 176, 76) ||
-        !all_zero(file + 72 + D, 32 - D) || !all_zero(file + 104 + D, 32 - D) || !all_zero(file + 136 + D, 32 - D)) {
-        stop(UNUSABLE, "corrupt", "the header says what no writer says");
-    }
+    must(get16(file + 6) == 0 && get32(file + 8) == HEADER && get16(file + 14) == 8 && mode >= 1 && mode <= BARE &&
+             file[50] <= 7 && file[51] == 0 && state_every > 0 && get32(file + 60) == 0 && largest_payload % 8 == 0 &&
+             largest_payload >= 4096 && largest_payload <= 1u << 30 && all_zero(file + 176, 76) &&
+             all_zero(file + 72 + D, 32 - D) && all_zero(file + 104 + D, 32 - D) && all_zero(file + 136 + D, 32 - D),
+         CORRUPT, "the header says what no writer says");
     next_at = HEADER;
     next_seq = 0;
     digest(chain, "DGRRfile", 8, file, HEADER);
 }
 
 static void read_schema(const struct frame *f) {
-    expect(f->step == 0 && f->front_bytes > 8, f, "corrupt", "it is no SCHEMA");
+    expect(f->step == 0 && f->front_bytes > 8, f, CORRUPT, "it is no SCHEMA");
     digest(schema_digest, f->front, f->front_bytes, "", 0);
-    if (!same(schema_digest, plan_schema))
-        stop(UNPROVEN, "unproven", "its tensors and rules are not those of the trace for which this judge was made");
+    must(same(schema_digest, plan_schema), UNPROVEN,
+         "its tensors and rules are not those of the trace for which this judge was made");
 }
 
 static void read_keyframe(struct frame *f) {
-    const uint8_t *digests[TENSORS + 1], *state = f->body;
+    const uint8_t *digests[TENSORS + 1];
     uint8_t both[2 * D], *root = both + D;
     uint64_t opaque = f->front_bytes < 8 ? 0 : (uint64_t)get32(f->front) + get32(f->front + 4), end = pad8(8 + opaque);
     expect(f->front_bytes >= 8 && opaque <= 65536 && f->front_bytes == end + (TENSORS + 1) * (uint64_t)D &&
            f->step % state_every == 0 && all_zero(f->front + 8 + opaque, end - 8 - opaque),
-           f, "corrupt", "it is no KEYFRAME of these tensors");
-    expect(f->step == steps && (steps == 0 || root_known), f, "chain", "it does not stand behind its step");
+           f, CORRUPT, "it is no KEYFRAME of these tensors");
+    expect(f->step == steps && (steps == 0 || root_known), f, CHAIN, "it does not stand behind its step");
     read_root(f, f->front + end, digests, root);
-    for (size_t i = 0; mode != BARE && i < TENSORS; i++)
+    for (size_t i = 0; mode != BARE && i < TENSORS; i++) {
         check_elements(f, i, digests[i]);
+        if (running && steps == first_run)
+            memcpy(tensors[i], f->body - plan_tensors[i].bytes, (size_t)plan_tensors[i].bytes);
+    }
     if (steps == 0) {
         memcpy(both, schema_digest, D);
         digest(state_link, "DGRRrun2", 8, both, 2 * (uint64_t)D);
@@ -358,11 +348,6 @@ static void read_keyframe(struct frame *f) {
         first_run = steps;
     if (running && steps > first_run && steps <= end_run)
         compare_state(steps - 1, digests, " after the step is not what the KEYFRAME behind it says");
-    for (size_t i = 0; running && steps == first_run && i < TENSORS; i++) {
-        memcpy(tensors[i], state, (size_t)plan_tensors[i].bytes);
-        state += plan_tensors[i].bytes;
-        checked = steps;
-    }
 }
 
 static void read_seal(const struct frame *f) {
@@ -371,8 +356,8 @@ static void read_seal(const struct frame *f) {
     uint64_t known = f->front_bytes < 16 ? 2 : get32(f->front + 8), indexes = known > 1 ? 0 : get32(f->front + 12);
     expect(known <= 1 && f->front_bytes == 32 + D + known * (TENSORS + 1) * D + 8 * indexes && get64(end - 16) == f->at &&
            memcmp(end - 8, "DGRRSEAL", 8) == 0 && next_at == file_bytes,
-           f, "corrupt", "it is no SEAL at the end of this file");
-    expect(get64(f->front) == steps && f->step == steps && same(f->front + 16, state_link), f, "chain",
+           f, CORRUPT, "it is no SEAL at the end of this file");
+    expect(get64(f->front) == steps && f->step == steps && same(f->front + 16, state_link), f, CHAIN,
            "it seals another run, or another number of steps");
     sealed = 1;
     if (known) {
@@ -385,14 +370,14 @@ static void read_seal(const struct frame *f) {
 /* Elements of some tensors of the last step. */
 static void read_values(struct frame *f) {
     uint64_t count = f->front_bytes < 8 ? 0 : get32(f->front);
-    expect(f->front_bytes == 8 + 8 * count && get32(f->front + 4) == 0 && steps > 0 && f->step == steps - 1, f, "corrupt",
+    expect(f->front_bytes == 8 + 8 * count && get32(f->front + 4) == 0 && steps > 0 && f->step == steps - 1, f, CORRUPT,
            "it is no VALUES of the step before it");
     for (uint64_t i = 0; i < count; i++) {
         uint32_t tensor = get32(f->front + 8 + 8 * i), what = get32(f->front + 12 + 8 * i);
         const uint8_t *expected = what == 0 && tensor < PARAMS    ? gradient_digests[tensor]
                                   : what == 1 && tensor < TENSORS ? after_digests[tensor]
                                                                   : NULL;
-        expect(expected != NULL, f, "corrupt", "it holds a tensor of which the step has no digest");
+        expect(expected != NULL, f, CORRUPT, "it holds a tensor of which the step has no digest");
         check_elements(f, tensor, expected);
     }
 }
@@ -411,7 +396,7 @@ static uint64_t read_gradients(const struct frame *f, const uint8_t *bits, const
     uint64_t present = 0;
     for (uint64_t i = 0; i < (uint64_t)(at - bits) * 8; i++) {
         int is_there = bits[i / 8] >> (i % 8) & 1;
-        expect(!is_there || i < PARAMS, f, "corrupt", "a gradient of no param");
+        expect(!is_there || i < PARAMS, f, CORRUPT, "a gradient of no param");
         if (i < PARAMS)
             gradient_digests[i] = is_there ? at + D * present : NULL;
         present += (uint64_t)is_there;
@@ -419,16 +404,17 @@ static uint64_t read_gradients(const struct frame *f, const uint8_t *bits, const
     return present;
 }
 
-/* Note the digests of the state behind a step: model state first, the rest where it is due, and their root. */
+/* Behind a step the model state comes first, and where it is due the rest. */
+static size_t after_tensor(size_t place) { return (place + TENSORS - BUFFERS) % TENSORS; }
+
+/* Note the digests of the state behind a step, and their root. */
 static void read_after(const struct frame *f, const uint8_t *at, int due) {
-    for (size_t i = 0; i < TENSORS; i++) {
-        size_t place = (i + BUFFERS) % TENSORS;
-        after_digests[i] = place < BUFFERS || due ? at + place * D : NULL;
-    }
+    for (size_t i = 0; i < TENSORS; i++)
+        after_digests[after_tensor(i)] = i < BUFFERS || due ? at + i * D : NULL;
     root_known = due;
     if (due) {
         root_of(after_root, after_digests);
-        expect(same(after_root, at + TENSORS * (size_t)D), f, "chain", "its state root is not that of its digests");
+        expect(same(after_root, at + TENSORS * (size_t)D), f, CHAIN, "its state root is not that of its digests");
     }
 }
 
@@ -437,8 +423,8 @@ static struct record read_step(const struct frame *f) {
     uint8_t link[D + 8];
     uint64_t fixed = 2 * D + 48 + 8 * (HYPERPARAMETERS + CORRECTIONS), words = (PARAMS + 63) / 64, present;
     const uint8_t *at = f->front + D + 16, *bits = f->front + fixed, *digests = bits + 8 * words;
-    expect(f->step == steps, f, "chain", "expected the next STEP");
-    expect(f->front_bytes >= fixed + 8 * words, f, "corrupt", "expected a STEP of these tensors");
+    expect(f->step == steps, f, CHAIN, "expected the next STEP");
+    expect(f->front_bytes >= fixed + 8 * words, f, CORRUPT, "expected a STEP of these tensors");
     r.number = steps;
     r.dtype = at[0];
     r.flags = at[1];
@@ -453,43 +439,38 @@ static struct record read_step(const struct frame *f) {
     present = read_gradients(f, bits, digests);
     expect(digests + D * (present + (r.due ? TENSORS + 1 : BUFFERS)) == f->front + f->front_bytes && r.flags <= 7 &&
            get16(at + 2) == 0 && (r.dtype == F32 || r.dtype == F64) && r.micro_batches > 0,
-           f, "corrupt", "it is no STEP of these tensors");
+           f, CORRUPT, "it is no STEP of these tensors");
     memcpy(link, state_link, D);
     put(link + D, steps, 8);
     digest(state_link, link, D + 8, at, f->front_bytes - D - 16);
-    expect(same(state_link, f->front), f, "chain", "its state chain link does not follow from the step before it");
+    expect(same(state_link, f->front), f, CHAIN, "its state chain link does not follow from the step before it");
     read_after(f, digests + D * present, r.due);
     return r;
 }
 
 static void check_step_body(struct frame *f) {
-    if (mode == GRADS || mode == FULL) {
-        for (size_t i = 0; i < PARAMS; i++) {
-            if (gradient_digests[i] != NULL)
-                check_elements(f, i, gradient_digests[i]);
-        }
-        for (size_t i = TENSORS - BUFFERS; i < TENSORS; i++)
-            check_elements(f, i, after_digests[i]);
-        for (size_t i = 0; mode == FULL && i < TENSORS - BUFFERS; i++) {
-            if (after_digests[i] != NULL)
-                check_elements(f, i, after_digests[i]);
-        }
-    }
+    size_t gradients = mode == GRADS || mode == FULL ? PARAMS : 0;
+    size_t after = mode == FULL ? TENSORS : mode == GRADS ? BUFFERS : 0;
+    for (size_t i = 0; i < gradients; i++)
+        check_elements(f, i, gradient_digests[i]);
+    for (size_t i = 0; i < after; i++)
+        check_elements(f, after_tensor(i), after_digests[after_tensor(i)]);
 }
 
 /* ---------------------------------------------------------------- running a step */
 
 static FILE *batches;
-static void *inputs[MOST_INPUTS + 1], *outputs[MOST_OUTPUTS + 1];
+static void *inputs[MOST_INPUTS + 1], *outputs[MOST_OUTPUTS + 1], *arena;
+static uint8_t *state;
 
 /* Read the batch of the next step: which of the plan's steps it is for, and its arrays. */
 static const struct step *read_batch(uint64_t number) {
     uint8_t head[8];
     size_t which = fread(head, 1, 8, batches) == 8 && get32(head + 4) == 0 ? get32(head) : STEPS;
-    agree(which < STEPS, "data", number, "its batch", " is missing from the batches");
+    agree(which < STEPS, DATA, number, "its batch", " is missing from the batches");
     for (size_t i = 0; i < plan_steps[which].inputs_count; i++) {
         size_t bytes = (size_t)plan_steps[which].inputs[i].bytes;
-        agree(fread(inputs[i], 1, bytes, batches) == bytes, "data", number, "its batch", " ends too early");
+        agree(fread(inputs[i], 1, bytes, batches) == bytes, DATA, number, "its batch", " ends too early");
     }
     return &plan_steps[which];
 }
@@ -507,17 +488,17 @@ static void check_batch(const struct record *r, const struct step *s) {
         at += 4 + name + D;
     }
     digest(found, before, 12, all, (uint64_t)(at - all));
-    agree(same(found, r->input_digest), "data", r->number, "the batch", " is not the one that was recorded");
+    agree(same(found, r->input_digest), DATA, r->number, "the batch", " is not the one that was recorded");
 }
 
 static void check_settings(const struct record *r) {
     const char *what = " differs from what the compiled step does";
     for (size_t i = 0; i < HYPERPARAMETERS; i++) {
-        agree(plan_hyper[i].rate != 0 || get64(r->hyper + 8 * i) == plan_hyper[i].bits, "update", r->number,
+        agree(plan_hyper[i].rate != 0 || get64(r->hyper + 8 * i) == plan_hyper[i].bits, UPDATE, r->number,
               "a hyperparameter", what);
     }
-    agree(r->micro_batches == MICRO_BATCHES && (r->flags & 4) == TREE, "update", r->number, "the way of micro-batches", what);
-    agree((r->flags & 1) == CLIPPED && r->threshold == CLIP_NORM, "update", r->number, "the clipping", what);
+    agree(r->micro_batches == MICRO_BATCHES && (r->flags & 4) == TREE, UPDATE, r->number, "the way of micro-batches", what);
+    agree((r->flags & 1) == CLIPPED && r->threshold == CLIP_NORM, UPDATE, r->number, "the clipping", what);
 }
 
 /* Hold what was computed against the record, and name what differs first. */
@@ -526,27 +507,25 @@ static void compare_step(const struct record *r, const struct step *s) {
     const uint8_t *corrections = r->corrections;
     memcpy(bits, outputs[0], LOSS_DTYPE == F32 ? 4 : 8);
     canonical(bits, LOSS_DTYPE, LOSS_DTYPE == F32 ? 4 : 8);
-    if (r->dtype != LOSS_DTYPE || get64(bits) != r->loss) {
-        stop(DIFFERS, "gradient",
-             "step %" PRIu64 ": the loss has other bits: computed %016" PRIx64 ", recorded %016" PRIx64, r->number,
-             get64(bits), r->loss);
-    }
+    must(r->dtype == LOSS_DTYPE && get64(bits) == r->loss, GRADIENT,
+         "step %" PRIu64 ": the loss has other bits: computed %016" PRIx64 ", recorded %016" PRIx64, r->number,
+         get64(bits), r->loss);
     for (size_t i = 0; i < PARAMS; i++) {
         int is_there = s->gradients[i] != NOWHERE;
-        agree(is_there == (gradient_digests[i] != NULL), "gradient", r->number, plan_tensors[i].name,
+        agree(is_there == (gradient_digests[i] != NULL), GRADIENT, r->number, plan_tensors[i].name,
               " has a gradient in one of record and computation");
         if (is_there) {
             canonical(outputs[s->gradients[i]], plan_tensors[i].dtype, plan_tensors[i].bytes);
-            compare(i, outputs[s->gradients[i]], gradient_digests[i], "gradient", r->number, ": its gradient differs");
+            compare(i, outputs[s->gradients[i]], gradient_digests[i], GRADIENT, r->number, ": its gradient differs");
         }
     }
     for (size_t i = TENSORS - BUFFERS; i < TENSORS; i++)
-        compare(i, tensors[i], after_digests[i], "gradient", r->number, " after the step differs");
-    agree(get64(s->scale == NOWHERE ? no_scale : (const uint8_t *)outputs[s->scale] + 8) == r->scale, "gradient", r->number,
+        compare(i, tensors[i], after_digests[i], GRADIENT, r->number, " after the step differs");
+    agree(get64(s->scale == NOWHERE ? no_scale : (const uint8_t *)outputs[s->scale] + 8) == r->scale, GRADIENT, r->number,
           "the scale of clipping", " differs");
     for (size_t i = 0; i < CORRECTION_TENSORS; i++) {
         const struct array *a = &plan_tensors[plan_corrections[i]];
-        agree(memcmp(tensors[plan_corrections[i]], corrections, (size_t)a->bytes) == 0, "update", r->number, a->name,
+        agree(memcmp(tensors[plan_corrections[i]], corrections, (size_t)a->bytes) == 0, UPDATE, r->number, a->name,
               " differs from the bias corrections");
         corrections += a->bytes;
     }
@@ -555,15 +534,10 @@ static void compare_step(const struct record *r, const struct step *s) {
 }
 
 static void run_step(const struct record *r) {
-    static uint8_t *state, *arena;
     const struct step *s = read_batch(r->number);
     int code;
     if (r->number < first_run || r->number >= end_run)
         return;
-    if (state == NULL) {
-        state = room(MOST_STATE);
-        arena = room(MOST_ARENA);
-    }
     check_batch(r, s);
     check_settings(r);
     s->start(state, (size_t)s->state_bytes);
@@ -576,7 +550,7 @@ static void run_step(const struct record *r) {
             memcpy(state + s->rates[plan_hyper[i].rate - 1], r->hyper + 8 * i, 8);
     }
     code = s->run(state, inputs, outputs, arena);
-    agree(code == 0, "gradient", r->number, "it does not run: ", code == 0 ? "" : s->messages[code - 1]);
+    agree(code == 0, GRADIENT, r->number, "it does not run: ", code == 0 ? "" : s->messages[code - 1]);
     for (size_t i = 0; i < TENSORS; i++) {
         if (s->tensors[i] != NOWHERE) {
             memcpy(tensors[i], state + s->tensors[i], (size_t)plan_tensors[i].bytes);
@@ -593,14 +567,14 @@ static void read_by_type(struct frame *f) {
     case SCHEMA: read_schema(f); break;
     case KEYFRAME: read_keyframe(f); break;
     case COMMIT:
-        expect(f->front_bytes == 16 && get64(f->front) == steps && get64(f->front + 8) == f->at, f, "corrupt",
+        expect(f->front_bytes == 16 && get64(f->front) == steps && get64(f->front + 8) == f->at, f, CORRUPT,
                "it commits another number of steps or bytes");
         break;
     case SEAL: read_seal(f); break;
     case VALUES: read_values(f); break;
     case INDEX:
     case EVENT: break;
-    default: expect(f->type >= SKIPPED, f, "unsupported", "no frame of this type is known");
+    default: expect(f->type >= SKIPPED, f, UNSUPPORTED, "no frame of this type is known");
     }
 }
 
@@ -613,7 +587,7 @@ static void walk(void) {
     read_header();
     for (uint64_t count = 0; next_at < file_bytes; count++) {
         f = read_frame();
-        expect(!sealed && (count == 0) == (f.type == SCHEMA) && (count != 1 || f.type == KEYFRAME), &f, "corrupt",
+        expect(!sealed && (count == 0) == (f.type == SCHEMA) && (count != 1 || f.type == KEYFRAME), &f, CORRUPT,
                "it stands where no such frame may stand");
         if (f.type == STEP) {
             r = read_step(&f);
@@ -624,84 +598,70 @@ static void walk(void) {
         } else {
             read_by_type(&f);
         }
-        expect(f.body_bytes == 0, &f, "corrupt", "a body that no digest is held against");
+        expect(f.body_bytes == 0, &f, CORRUPT, "a body that no digest is held against");
     }
-    if (next_seq < 2)
-        stop(UNUSABLE, "torn-tail", "the file ends before its first state");
+    must(next_seq >= 2, TORN_TAIL, "the file ends before its first state");
 }
 
 static void read_file(const char *path) {
     FILE *f = fopen(path, "rb");
-    uint8_t *data = NULL;
-    size_t held = 0, got = 1;
-    if (f == NULL)
-        stop(IO, "io", "%s cannot be opened", path);
-    for (; got > 0; file_bytes += got) {
-        if (file_bytes == held) {
-            held = 2 * held + 65536;
-            data = realloc(data, held);
-        }
-        if (data == NULL)
-            stop(UNPROVEN, "unproven", "there is not enough memory for %s", path);
-        got = fread(data + file_bytes, 1, held - (size_t)file_bytes, f);
-    }
-    if (ferror(f))
-        stop(IO, "io", "%s cannot be read", path);
+    long end = f != NULL && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
+    uint8_t *data;
+    must(end >= 0 && (uint64_t)end < SIZE_MAX / 2, IO, "%s cannot be read", path);
+    file_bytes = (uint64_t)end;
+    data = room(file_bytes);
+    rewind(f);
+    must(fread(data, 1, (size_t)file_bytes, f) == file_bytes, IO, "%s cannot be read", path);
     fclose(f);
     file = data;
+    joined = room(file_bytes + MOST_INPUT + MOST_OUTPUT + MOST_INPUTS * (4 + MAX_NAME + D) + TENSORS * D + 256);
+    parts = room(file_bytes);
 }
 
-static uint64_t number(const char *text) {
-    char *end = NULL;
-    uint64_t value = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != 0)
-        stop(USAGE, "usage", "expected the number of a step, got %s", text);
-    return value;
-}
-
-int main(int argc, char **argv) {
-    uint64_t last = UINT64_MAX;
-    if (argc < 3 || argc % 2 == 0)
-        stop(USAGE, "usage", "judge TRACE BATCHES [--from STEP] [--to STEP]");
-    for (int i = 3; i < argc; i += 2) {
-        if (strcmp(argv[i], "--from") == 0) {
-            from = number(argv[i + 1]);
-        } else if (strcmp(argv[i], "--to") == 0) {
-            last = number(argv[i + 1]);
-        } else {
-            stop(USAGE, "usage", "expected --from or --to, got %s", argv[i]);
-        }
-    }
-    read_file(argv[1]);
-    walk();
-    end_run = last < steps ? last + 1 : steps;
-    if (steps == 0)
-        stop(UNPROVEN, "unproven", "the trace has no steps");
-    if (from > last || from >= steps)
-        stop(USAGE, "usage", "there are no such steps: the trace has %" PRIu64, steps);
-    if (get32(file + 56) != NUMERICS) {
-        stop(UNPROVEN, "numerics", "recorded under numerics version %" PRIu32 ", the compiled step has %d", get32(file + 56),
-             NUMERICS);
-    }
-    if (get64(file + 40) != SEED)
-        stop(DIFFERS, "data", "the seed of the run is not that of the compiled step");
-    if (mode == BARE)
-        stop(UNPROVEN, "unproven", "a trace of record mode 'bare' holds no state to begin with");
-    batches = fopen(argv[2], "rb");
-    if (batches == NULL)
-        stop(UNPROVEN, "unproven", "the file is whole, but without its batches no step can be run: %s", argv[2]);
+static void make_room(void) {
     for (size_t i = 0; i < TENSORS; i++)
         tensors[i] = room(plan_tensors[i].bytes);
     for (size_t i = 0; i < MOST_INPUTS; i++)
         inputs[i] = room(MOST_INPUT);
     for (size_t i = 0; i < MOST_OUTPUTS; i++)
         outputs[i] = room(MOST_OUTPUT);
+    state = room(MOST_STATE);
+    arena = room(MOST_ARENA);
+}
+
+static uint64_t number(const char *text) {
+    uint64_t value = 0;
+    for (size_t i = 0; i == 0 || text[i] != 0; i++) {
+        must(text[i] >= '0' && text[i] <= '9' && i < 19, USAGE, "expected the number of a step, got %s", text);
+        value = 10 * value + (uint64_t)(text[i] - '0');
+    }
+    return value;
+}
+
+int main(int argc, char **argv) {
+    uint64_t last = UINT64_MAX;
+    must(argc >= 3 && argc % 2 == 1, USAGE, "judge TRACE BATCHES [--from STEP] [--to STEP]");
+    for (int i = 3; i < argc; i += 2) {
+        int is_from = strcmp(argv[i], "--from") == 0;
+        must(is_from || strcmp(argv[i], "--to") == 0, USAGE, "expected --from or --to, got %s", argv[i]);
+        *(is_from ? &from : &last) = number(argv[i + 1]);
+    }
+    read_file(argv[1]);
+    walk();
+    end_run = last < steps ? last + 1 : steps;
+    must(steps > 0, UNPROVEN, "the trace has no steps");
+    must(from <= last && from < steps, USAGE, "there are no such steps: the trace has %" PRIu64, steps);
+    must(get32(file + 56) == NUMERICS, OTHER_NUMERICS,
+         "recorded under numerics version %" PRIu32 ", the compiled step has %d", get32(file + 56), NUMERICS);
+    must(get64(file + 40) == SEED, DATA, "the seed of the run is not that of the compiled step");
+    must(mode != BARE, UNPROVEN, "a trace of record mode 'bare' holds no state to begin with");
+    batches = fopen(argv[2], "rb");
+    must(batches != NULL, UNPROVEN, "the file is whole, but without its batches no step can be run: %s", argv[2]);
+    make_room();
     running = 1;
     walk();
-    if (!sealed)
-        stop(UNUSABLE, "unsealed", "what is recorded agrees, but the run was not finished");
-    if (checked < end_run)
-        stop(UNPROVEN, "unproven", "no state is recorded after step %" PRIu64, end_run - 1);
-    stop(OK, "ok", "steps %" PRIu64 " to %" PRIu64 " are proven: data, losses, gradients and states", first_run, end_run - 1);
+    must(sealed, UNSEALED, "what is recorded agrees, but the run was not finished");
+    must(checked >= end_run, UNPROVEN, "no state is recorded after step %" PRIu64, end_run - 1);
+    stop(OK, "steps %" PRIu64 " to %" PRIu64 " are proven: data, losses, gradients and states", first_run, end_run - 1);
     return 0;
 }

@@ -27,7 +27,10 @@ from ..v2.format.digest import batch_arrays as digested_arrays
 from ..v2.read.reader import TraceReader, open_reader
 from .plan import HASHES, PlannedStep, plan_text, rate_name
 
-SOURCES = ("judge.c", "bytes.h")
+SOURCES = ("judge.c", "bytes.h", "alone.h")
+
+WASM = "-ffreestanding -nostdlib -Wl,--no-entry,--allow-undefined,--export=__heap_base,--stack-first,-z,stack-size=1048576"
+"""For a module whose host is ``judge.mjs``; a stack that is too small ends it, and overwrites nothing."""
 
 
 class JudgeError(DgrrError, ValueError):
@@ -41,6 +44,18 @@ class Judge:
     folder: Path
     steps: int
     libraries: dict[str, list[Library]]
+
+
+def command(target: str) -> str:
+    """What compiles the program of a judge, in its folder.
+
+    >>> command("aarch64")
+    'cc -std=c99 -O2 -Iaarch64 judge.c aarch64/*.o -o judge'
+    """
+    sources = f"-std=c99 -O2 -I{target} judge.c {target}/*.o"
+    if target.startswith("wasm"):
+        return f"clang --target=wasm32 {WASM} {sources} -o {target}/judge.wasm"
+    return f"cc {sources} -o judge"
 
 
 @dataclass(frozen=True)
@@ -75,7 +90,8 @@ def write_judge(
     """Write a program in C that recomputes the steps of a trace, and the compiled steps and batches that it needs.
 
     ``folder`` gets ``judge.c`` with its headers, ``plan.h``, ``batches.bin`` and for each target a folder with
-    ``step_0.o``, ``step_0.h``, and so on, one for each shape of batches. It answers as `replay` with the model does.
+    ``step_0.o``, ``step_0.h``, and so on, one for each shape of batches; for WebAssembly also ``judge.mjs``, which runs
+    it in a page or in node. It answers as `replay` with the model does.
 
     Args:
         path: a trace with at least one step.
@@ -103,9 +119,11 @@ def write_judge(
         planned = list(made.values())
         alike = [next(iter(each.values())) for each in planned]  # of every target
         (folder / "plan.h").write_text(plan_text(trace, alike, rates, NUMERICS))
-        for name in (*SOURCES, HASHES[trace.header.algorithm][0]):
+        judge = Judge(folder, len(trace), {t: [each[t].library for each in planned] for t in planned[0]})
+        runner = ["judge.mjs"] if any(each.startswith("wasm") for each in judge.libraries) else []
+        for name in (*SOURCES, HASHES[trace.header.algorithm][0], *runner):
             (folder / name).write_text(Path(__file__).with_name(name).read_text())
-        return Judge(folder, len(trace), {t: [each[t].library for each in planned] for t in planned[0]})
+        return judge
 
 
 def _require_able(trace: TraceReader) -> None:

@@ -4,19 +4,12 @@ static const uint64_t P32_1 = 0x9E3779B1u, P32_2 = 0x85EBCA77u, P32_3 = 0xC2B2AE
                       P64_2 = 0xC2B2AE3D27D4EB4Fu, P64_3 = 0x165667B19E3779F9u, P64_4 = 0x85EBCA77C2B2AE63u,
                       P64_5 = 0x27D4EB2F165667C5u;
 
-static const uint8_t SECRET[192] = {
-    0xb8, 0xfe, 0x6c, 0x39, 0x23, 0xa4, 0x4b, 0xbe, 0x7c, 0x01, 0x81, 0x2c, 0xf7, 0x21, 0xad, 0x1c,
-    0xde, 0xd4, 0x6d, 0xe9, 0x83, 0x90, 0x97, 0xdb, 0x72, 0x40, 0xa4, 0xa4, 0xb7, 0xb3, 0x67, 0x1f,
-    0xcb, 0x79, 0xe6, 0x4e, 0xcc, 0xc0, 0xe5, 0x78, 0x82, 0x5a, 0xd0, 0x7d, 0xcc, 0xff, 0x72, 0x21,
-    0xb8, 0x08, 0x46, 0x74, 0xf7, 0x43, 0x24, 0x8e, 0xe0, 0x35, 0x90, 0xe6, 0x81, 0x3a, 0x26, 0x4c,
-    0x3c, 0x28, 0x52, 0xbb, 0x91, 0xc3, 0x00, 0xcb, 0x88, 0xd0, 0x65, 0x8b, 0x1b, 0x53, 0x2e, 0xa3,
-    0x71, 0x64, 0x48, 0x97, 0xa2, 0x0d, 0xf9, 0x4e, 0x38, 0x19, 0xef, 0x46, 0xa9, 0xde, 0xac, 0xd8,
-    0xa8, 0xfa, 0x76, 0x3f, 0xe3, 0x9c, 0x34, 0x3f, 0xf9, 0xdc, 0xbb, 0xc7, 0xc7, 0x0b, 0x4f, 0x1d,
-    0x8a, 0x51, 0xe0, 0x4b, 0xcd, 0xb4, 0x59, 0x31, 0xc8, 0x9f, 0x7e, 0xc9, 0xd9, 0x78, 0x73, 0x64,
-    0xea, 0xc5, 0xac, 0x83, 0x34, 0xd3, 0xeb, 0xc3, 0xc5, 0x81, 0xa0, 0xff, 0xfa, 0x13, 0x63, 0xeb,
-    0x17, 0x0d, 0xdd, 0x51, 0xb7, 0xf0, 0xda, 0x49, 0xd3, 0x16, 0x55, 0x26, 0x29, 0xd4, 0x68, 0x9e,
-    0x2b, 0x16, 0xbe, 0x58, 0x7d, 0x47, 0xa1, 0xfc, 0x8f, 0xf8, 0xb8, 0xd1, 0x7a, 0xd0, 0x31, 0xce,
-    0x45, 0xcb, 0x3a, 0x8f, 0x95, 0x16, 0x04, 0x28, 0xaf, 0xd7, 0xfb, 0xca, 0xbb, 0x4b, 0x40, 0x7e};
+static const uint64_t SECRET[24] = { /* its 192 bytes, little-endian */
+    0xbe4ba423396cfeb8, 0x1cad21f72c81017c, 0xdb979083e96dd4de, 0x1f67b3b7a4a44072, 0x78e5c0cc4ee679cb,
+    0x2172ffcc7dd05a82, 0x8e2443f7744608b8, 0x4c263a81e69035e0, 0xcb00c391bb52283c, 0xa32e531b8b65d088,
+    0x4ef90da297486471, 0xd8acdea946ef1938, 0x3f349ce33f76faa8, 0x1d4f0bc7c7bbdcf9, 0x3159b4cd4be0518a,
+    0x647378d9c97e9fc8, 0xc3ebd33483acc5ea, 0xeb6313faffa081c5, 0x49daf0b751dd0d17, 0x9e68d429265516d3,
+    0xfca1477d58be162b, 0xce31d07ad1b8f88f, 0x280416958f3acb45, 0x7e404bbbcafbd7af};
 
 struct pair { /* 128 bits */
     uint64_t low, high;
@@ -25,8 +18,7 @@ struct pair { /* 128 bits */
 static struct pair product(uint64_t a, uint64_t b) {
     uint64_t a0 = a & 0xFFFFFFFFu, a1 = a >> 32, b0 = b & 0xFFFFFFFFu, b1 = b >> 32;
     uint64_t low = a0 * b0, middle = a1 * b0 + (low >> 32), other = a0 * b1 + (middle & 0xFFFFFFFFu);
-    struct pair made = {other << 32 | (low & 0xFFFFFFFFu), a1 * b1 + (middle >> 32) + (other >> 32)};
-    return made;
+    return (struct pair){other << 32 | (low & 0xFFFFFFFFu), a1 * b1 + (middle >> 32) + (other >> 32)};
 }
 
 static uint64_t folded(uint64_t a, uint64_t b) {
@@ -34,7 +26,10 @@ static uint64_t folded(uint64_t a, uint64_t b) {
     return made.low ^ made.high;
 }
 
-static uint64_t secret(int at) { return get64(SECRET + at); }
+static uint64_t secret(int at) { /* the eight bytes from there */
+    int bits = at % 8 * 8;
+    return bits == 0 ? SECRET[at / 8] : SECRET[at / 8] >> bits | SECRET[at / 8 + 1] << (64 - bits);
+}
 
 static uint64_t avalanche(uint64_t h) {
     h = (h ^ h >> 37) * 0x165667919E3779F9u;
@@ -56,10 +51,7 @@ static struct pair xxh_to_16(const uint8_t *in, uint64_t n) { /* 9 to 16 bytes *
     made.high += high + (high & 0xFFFFFFFFu) * (P32_2 - 1);
     made.low ^= swapped(made.high);
     last = product(made.low, P64_2);
-    last.high += made.high * P64_2;
-    last.low = avalanche(last.low);
-    last.high = avalanche(last.high);
-    return last;
+    return (struct pair){avalanche(last.low), avalanche(last.high + made.high * P64_2)};
 }
 
 static void mix(struct pair *sum, const uint8_t *a, const uint8_t *b, int at) {
@@ -70,23 +62,20 @@ static void mix(struct pair *sum, const uint8_t *a, const uint8_t *b, int at) {
 }
 
 static struct pair xxh_to_240(const uint8_t *in, uint64_t n) { /* 17 to 240 bytes */
-    struct pair sum = {n * P64_1, 0}, made;
+    struct pair sum = {n * P64_1, 0};
     if (n <= 128) {
         for (int i = (int)((n - 1) / 32); i >= 0; i--)
             mix(&sum, in + 16 * i, in + n - 16 * (i + 1), 32 * i);
     } else {
         for (int i = 0; i < (int)(n / 32); i++) {
             mix(&sum, in + 32 * i, in + 32 * i + 16, i < 4 ? 32 * i : 32 * (i - 4) + 3);
-            if (i == 3) {
-                sum.low = avalanche(sum.low);
-                sum.high = avalanche(sum.high);
-            }
+            if (i == 3)
+                sum = (struct pair){avalanche(sum.low), avalanche(sum.high)};
         }
         mix(&sum, in + n - 16, in + n - 32, 103);
     }
-    made.low = avalanche(sum.low + sum.high);
-    made.high = 0 - avalanche(sum.low * P64_1 + sum.high * P64_4 + n * P64_2);
-    return made;
+    return (struct pair){avalanche(sum.low + sum.high),
+                         0 - avalanche(sum.low * P64_1 + sum.high * P64_4 + n * P64_2)};
 }
 
 static void add_stripe(uint64_t sums[8], const uint8_t *in, int at) {
@@ -105,18 +94,15 @@ static uint64_t merged(const uint64_t sums[8], int at, uint64_t start) {
 
 static struct pair xxh_long(const uint8_t *in, uint64_t n) { /* 241 bytes and more */
     uint64_t sums[8] = {P32_3, P64_1, P64_2, P64_3, P64_4, P32_2, P64_5, P32_1}, stripes = (n - 1) / 64;
-    struct pair made;
     for (uint64_t i = 0; i < stripes; i++) {
         add_stripe(sums, in + 64 * i, 8 * (int)(i % 16));
-        if (i % 16 == 15 && i / 16 < (n - 1) / 1024) {
+        if (i % 16 == 15) {
             for (int k = 0; k < 8; k++)
                 sums[k] = (sums[k] ^ sums[k] >> 47 ^ secret(128 + 8 * k)) * P32_1;
         }
     }
     add_stripe(sums, in + n - 64, 121);
-    made.low = merged(sums, 11, n * P64_1);
-    made.high = merged(sums, 117, ~(n * P64_2));
-    return made;
+    return (struct pair){merged(sums, 11, n * P64_1), merged(sums, 117, ~(n * P64_2))};
 }
 
 static void xxh3_128(uint8_t out[16], const uint8_t *in, uint64_t n) {

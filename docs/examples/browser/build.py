@@ -7,7 +7,7 @@ the network for nothing.
 import argparse
 import json
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from gzip import compress
 from pathlib import Path
 from tempfile import mkdtemp
@@ -59,32 +59,50 @@ def arrays() -> Iterator[tuple[str, bytes]]:
     yield "weights", b"".join(array.tobytes() for array in MODEL.init(SEED).values())
 
 
-def page(folder: Path) -> str:
-    """The text of the page."""
-    step = capture(loss_fn, MODEL.init(SEED), Adam(lr=RATE), (np.zeros((1, 64), np.float32), np.zeros(1, np.int64)))
-    told = {"batch": BATCH, "epochs": EPOCHS, "digest": STATE_DIGEST, "parts": [list(step.params), list(step.state)]}
-    packed = {name: b64encode(compress(content, mtime=0)).decode() for name, content in (*libraries(folder), *arrays())}
-    text = (HERE / "page.html").read_text()
-    script = "\n".join((HERE / name).read_text() for name in ("digest.js", "drawing.js", "training.js"))
-    for mark, content in {
-        "STYLE": (HERE / "page.css").read_text(),
-        "TOLD": json.dumps(told),
-        "PACKED": json.dumps(packed),
-        "SCRIPT": script,
-    }.items():
+def packed(contents: Iterable[tuple[str, bytes]]) -> str:
+    """What the page unpacks, by name."""
+    return json.dumps({name: b64encode(compress(content, mtime=0)).decode() for name, content in contents})
+
+
+def filled(name: str, marks: Mapping[str, str]) -> str:
+    """A page of this folder, with its style and with what its other marks stand for."""
+    text = (HERE / name).read_text()
+    for mark, content in {"STYLE": (HERE / "page.css").read_text(), **marks}.items():
         text = text.replace(f"[[{mark}]]", content)
     return text
 
 
+def scripts(*names: str) -> str:
+    """Scripts of this folder, one behind the other."""
+    return "\n".join((HERE / name).read_text() for name in names)
+
+
+def page(folder: Path) -> str:
+    """The text of the page."""
+    step = capture(loss_fn, MODEL.init(SEED), Adam(lr=RATE), (np.zeros((1, 64), np.float32), np.zeros(1, np.int64)))
+    told = {"batch": BATCH, "epochs": EPOCHS, "digest": STATE_DIGEST, "parts": [list(step.params), list(step.state)]}
+    marks = {
+        "TOLD": json.dumps(told),
+        "PACKED": packed((*libraries(folder), *arrays())),
+        "SCRIPT": scripts("unpacking.js", "digest.js", "drawing.js", "training.js"),
+    }
+    return filled("page.html", marks)
+
+
+def write(folder: Path, text: str) -> None:
+    """Write a page, and say how long it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "index.html"
+    path.write_text(text)
+    print(f"{path}: {path.stat().st_size:,} bytes")
+
+
 def main() -> None:
-    """Write it, and say how long it is."""
+    """Write it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FOLDER", help="where index.html goes")
     args = parser.parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
-    path: Path = args.out / "index.html"
-    path.write_text(page(Path(mkdtemp())))
-    print(f"{path}: {path.stat().st_size:,} bytes")
+    write(args.out, page(Path(mkdtemp())))
 
 
 if __name__ == "__main__":

@@ -1,16 +1,9 @@
 // Training: batches in the order of the demo, a step of WebAssembly for each, and what the page shows of it.
 
-const told = JSON.parse(document.getElementById("told").textContent);
-const packed = JSON.parse(document.getElementById("packed").textContent);
-const find = (id) => document.getElementById(id);
+const told = JSON.parse(find("told").textContent);
 const SHOWN = 24;
 const STEPS_A_FRAME = 4;
 const MOST_MILLISECONDS = 12;
-
-async function unpacked(name) {
-  const bytes = Uint8Array.from(atob(packed[name]), (letter) => letter.charCodeAt(0));
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
-}
 
 async function library(name) {
   const source = new Blob([await unpacked(`${name}.mjs`)], { type: "text/javascript" });

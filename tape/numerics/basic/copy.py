@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
-from ..engine.code_for import GPU
 from ..engine.intrinsics import pointer, retyped, stack, word
 from ..engine.kernel import kernel, share, vector
 from ..engine.launch import Words
@@ -146,30 +145,9 @@ def _copy_block(table, ints, place, source, m, n):
         _copy_row(vector(table, 0, place + i * pitch, n), advanced(source, i * row), stride)
 
 
-@inlined
-def _copy_each(table, ints, part, parts):
-    """The elements of a share, each found by its place: a GPU has a thread for every one."""
-    rank, total = word(ints, RANK), 1
-    for axis in range(rank):
-        total *= _size(ints, axis)
-    start, count = share(total, part, parts)
-    out = vector(table, 0, 0, total)
-    for place in range(start, start + count):
-        source, rest = pointer(table, 1, 0), np.uint64(place)  # a signed division takes twice as long there
-        for axis in range(rank - 1):
-            step = np.uint64(_output_stride(ints, axis))
-            index = rest // step
-            rest -= index * step
-            source = advanced(source, np.int64(index) * _source_stride(ints, axis))
-        out[place] = load_at(source, np.int64(rest) * _source_stride(ints, rank - 1))
-    return 0
-
-
 @kernel
 def copy(table, ints, part, parts):
     """``out = x`` in row-major order for an array of any strides; the words are made by `copy_words`."""
-    if GPU:
-        return _copy_each(table, ints, part, parts)
     split, outer = word(ints, SPLIT), word(ints, RANK) - 2
     start, count = share(_size(ints, split), part, parts)
     place = start * _output_stride(ints, split)

@@ -68,7 +68,7 @@ end:
 """
 
 _DECLARED = "declare i32 @{}(ptr, ptr, ptr, i64, i64, i64)"
-_RUN = "  store i64 0, ptr %result\n  call i32 @{}(ptr %result, ptr %error, ptr {}, i64 {}, i64 %part, i64 %parts)"
+_RUN = "  store i64 0, ptr %result\n  call i32 @{}(ptr %result, ptr %error, ptr {}, i64 {}, i64 {}, i64 %parts)"
 
 
 class Operand(NamedTuple):
@@ -80,26 +80,24 @@ class Operand(NamedTuple):
 
 
 class LinkCode(NamedTuple):
-    """A link of a chain: the symbol of its kernel, and its operands.
-
-    ``counted`` says whether the kernel's first word is the number of elements.
-    """
+    """A link of a chain: the symbol of its kernel, whose first word is the number of elements, and its operands."""
 
     symbol: str
     operands: Sequence[Operand]
-    counted: bool
 
 
 def kernel_entry(symbol: str) -> str:
     """The entry of one kernel."""
-    body = _RUN.format(symbol, "%table", "%words") + "\n  %status = load i64, ptr %result"
+    body = _RUN.format(symbol, "%table", "%words", "%part") + "\n  %status = load i64, ptr %result"
     return _around([symbol], body)
 
 
 def chain_entry(links: Sequence[LinkCode], locals: int) -> str:
     """The entry of a chain: a thread runs every link on its element; what lies between is the thread's own, 0 first.
 
-    ``words`` points to the addresses of the links' words.
+    ``words`` points to the addresses of the links' words. Every operand is moved to the thread's element, and each link
+    runs its first part: of an address that a kernel moves back LLVM does not see that it is the thread's own again,
+    and would write to memory what should stay in a register.
     """
     lines = [line for i in range(locals) for line in (f"  %local{i} = alloca i64", f"  store i64 0, ptr %local{i}")]
     lines += [f"  %table{c} = alloca [{len(link.operands)} x i64]" for c, link in enumerate(links)]
@@ -111,43 +109,37 @@ def chain_entry(links: Sequence[LinkCode], locals: int) -> str:
             lines.append(f"  store i64 %operand{c}.{k}, ptr %slot{c}.{k}")
         lines.append(f"  %at{c} = getelementptr i64, ptr %all, i64 {c}")
         lines.append(f"  %words{c} = load i64, ptr %at{c}, !invariant.load !0")
-        lines += _there(c) if link.counted else []
-        lines.append(_RUN.format(link.symbol, f"%table{c}", f"%words{c}"))
+        lines += _there(c)
+        lines.append(_RUN.format(link.symbol, f"%table{c}", f"%words{c}", 0))
     lines.append("  %status = add i64 0, 0")  # links are elementwise: none can fail
     return _around(list(dict.fromkeys(link.symbol for link in links)), "\n".join(lines))
 
 
 def _there(c: int) -> list[str]:
-    """That a link has the thread's element, as every part of a chain has one: else every link would ask first."""
+    """That a link has an element: else every link would ask first."""
     return [
         f"  %count{c} = inttoptr i64 %words{c} to ptr",
         f"  %size{c} = load i64, ptr %count{c}",
-        f"  %there{c} = icmp sgt i64 %size{c}, %part",
+        f"  %there{c} = icmp sgt i64 %size{c}, 0",
         f"  call void @llvm.assume(i1 %there{c})",
     ]
 
 
 def _operand(name: str, operand: Operand) -> list[str]:
-    """The address of an operand: a pointer from outside, or the thread's own value, moved so that its part is it.
-
-    So is a pointer to elements that do not lie side by side: to where the thread's lies.
-    """
+    """The address of the thread's element of an operand: its own value, or one that lies outside."""
     place, itemsize, spread = operand
-    loaded = f"%operand{name}" if spread is None else f"%begin{name}"
     if place < 0:
-        lines = [f"  %own{name} = ptrtoint ptr %local{-1 - place} to i64"]
-    else:
-        lines = [
-            f"  %from{name} = getelementptr i64, ptr %table, i64 {place}",
-            f"  {loaded} = load i64, ptr %from{name}, !invariant.load !0",
-        ]
-        if spread is None:
-            return lines
-        lines += _spread(name, *spread)
+        return [f"  %operand{name} = ptrtoint ptr %local{-1 - place} to i64"]
+    lines = [
+        f"  %from{name} = getelementptr i64, ptr %table, i64 {place}",
+        f"  %begin{name} = load i64, ptr %from{name}, !invariant.load !0",
+    ]
+    if spread is not None:
+        return [*lines, *_spread(name, *spread)]
     return [
         *lines,
         f"  %offset{name} = mul i64 %part, {itemsize}",
-        f"  %operand{name} = sub i64 %own{name}, %offset{name}",
+        f"  %operand{name} = add i64 %begin{name}, %offset{name}",
     ]
 
 
@@ -163,7 +155,7 @@ def _spread(name: str, before: int, axes: Sequence[tuple[int, int]]) -> Iterator
         yield f"  %wide{name}.{k} = {f'zext i32 {index} to i64' if kind == 'i32' else f'add i64 {index}, 0'}"
         yield f"  %moved{name}.{k} = mul i64 %wide{name}.{k}, {stride}"
         yield f"  %at{name}.{k + 1} = add i64 %at{name}.{k}, %moved{name}.{k}"
-    yield f"  %own{name} = add i64 %at{name}.{len(axes)}, 0"
+    yield f"  %operand{name} = add i64 %at{name}.{len(axes)}, 0"
 
 
 def _around(symbols: Sequence[str], body: str) -> str:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from ..basic.copy import copy
 from ..engine.kernel import Kernel
 from ..llvm.kernel_text import kernel_text
 from .entry import LinkCode, Operand, chain_entry, kernel_entry
@@ -22,5 +21,5 @@ def kernel_modules(kernel: Kernel, dtype: np.dtype[Any]) -> list[str]:
 def chain_modules(links: Links, locals: int) -> list[str]:
     """The same of a chain, which becomes one kernel."""
     codes = {(kernel, dtype): kernel_text(kernel, dtype) for kernel, dtype, _ in links}
-    entry = chain_entry([LinkCode(codes[k, d].symbol, operands, k is not copy) for k, d, operands in links], locals)
+    entry = chain_entry([LinkCode(codes[k, d].symbol, operands) for k, d, operands in links], locals)
     return [*(code.text for code in codes.values()), entry]

@@ -72,3 +72,16 @@ REALS = {4: "float", 8: "double"}
 def blocks_of(n: int, each: int) -> int:
     """How many blocks of ``each`` hold ``n``."""
     return -(-n // each)
+
+
+def divisor(length: int) -> tuple[int, int]:
+    """Factor and shift that divide every number below 2^31.
+
+    Source: Granlund and Montgomery (1994), Division by invariant integers using multiplication.
+
+    >>> factor, shift = divisor(7)
+    >>> all(i * factor >> shift == i // 7 for i in (0, 6, 7, 48, 2**31 - 1, 2**31 - 2))
+    True
+    """
+    bits = (length - 1).bit_length()
+    return -(-(1 << (31 + bits)) // length), 31 + bits

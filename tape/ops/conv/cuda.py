@@ -36,6 +36,9 @@ ALONE, ALONE_WEIGHTS = 256, (32, 128)
 OUT, INPUT, OPERAND, BIAS = range(4)
 """Positions of the table."""
 
+EACH_ALONE = 4
+"""Results of a thread that works alone, where there are enough of them for a device."""
+
 PLACE_BYTES = 16
 """Bytes of an entry of the kernels' tables; twice as many where axes lie between the first and the last."""
 
@@ -142,19 +145,22 @@ def _is_direct(words: Words) -> bool:
 
 
 def _direct(words: Words, size: int, pointers: Words) -> Launch:
-    """The launch of a convolution with a thread for each output."""
-    positions = blocks_of(words[at.SAMPLES] * words[at.RESULTS], ALONE)
-    units = words[at.GROUPS] * words[at.CLASSES] * words[at.OUTPUTS] * positions
-    return _alone("convolve_direct", size, words, (units, 1, 1), ALONE, pointers, size)
+    """The launch of a convolution with a thread for each output, or for some."""
+    chains = words[at.GROUPS] * words[at.CLASSES] * words[at.OUTPUTS]
+
+    def grid(each: int) -> int:
+        return chains * blocks_of(words[at.SAMPLES] * words[at.RESULTS], each * ALONE)
+
+    each = EACH_ALONE if grid(EACH_ALONE) >= PROCESSORS else 1
+    return _alone("convolve_direct", size, words, (grid(each), 1, 1), ALONE, pointers, size, ("PER", each))
 
 
 def _alone(
-    entry: str, size: int, words: Words, grid: Triple, threads: int, pointers: Words, beside: int, *more: str
+    entry: str, size: int, words: Words, grid: Triple, threads: int, pointers: Words, beside: int, more: tuple[str, int]
 ) -> Launch:
     """A launch of direct.cu, with room for a block's places and as many numbers of some bytes beside."""
     shared = BLOCK * (PLACE_BYTES * (1 + _middle(words)) + beside)
-    sizes: list[tuple[str, int | str]] = [("REAL", REALS[size]), ("THREADS", threads), ("MIDDLE_AXES", _middle(words))]
-    defines = tuple(sizes + [(name, 1) for name in more])
+    defines = (("REAL", REALS[size]), ("THREADS", threads), ("MIDDLE_AXES", _middle(words)), more)
     return Launch(DIRECT, entry, defines, grid, (threads, 1, 1), shared, pointers, ())
 
 
@@ -208,7 +214,7 @@ def _direct_weights(words: Words, size: int, blocks: int, pointers: Words) -> La
     chains = words[at.DEPTH] * words[at.OUTPUTS]
     threads = ALONE_WEIGHTS[chains > ALONE_WEIGHTS[0]]
     grid = (words[at.GROUPS] * blocks_of(chains, threads), 1, blocks)
-    return _alone("convolve_weights_direct", size, words, grid, threads, pointers, 8, "WEIGHTS")
+    return _alone("convolve_weights_direct", size, words, grid, threads, pointers, 8, ("WEIGHTS", 1))
 
 
 def _weights(words: Words) -> int:

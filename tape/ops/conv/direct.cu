@@ -34,13 +34,13 @@ KERNEL(THREADS, 1) convolve_weights_direct(PARAMETER Call call, Report) {
 }
 
 #else
-// A thread block has results of one output, whose terms it holds, a block of 256 at a time.
+// A thread block has results of one output, whose terms it holds, a block of 256 at a time. By -D: PER, results of a thread.
 KERNEL(THREADS, 1) convolve_direct(PARAMETER Call call, Report) {
   DYNAMIC_SHARED(real, memory);
   const long long* const w = at<const long long>(call, P_WORDS);
   const unsigned M = (unsigned)w[OUTPUTS], results = (unsigned)w[RESULTS], N = (unsigned)w[SAMPLES] * results;
-  const unsigned tiles = (N + THREADS - 1) / THREADS, classes = (unsigned)w[CLASSES];
-  const unsigned n = blockIdx.x % tiles * THREADS + threadIdx.x, unit = blockIdx.x / tiles;
+  const unsigned tiles = (N + THREADS * PER - 1) / (THREADS * PER), classes = (unsigned)w[CLASSES];
+  const unsigned n0 = blockIdx.x % tiles * (THREADS * PER) + threadIdx.x, unit = blockIdx.x / tiles;
   const unsigned own_class = unit % classes, m = unit / classes % M, group = unit / classes / M;
   const long long before = w[w[CLASS_TABLE] + 2 * own_class + 1];
   const int K = (int)w[w[CLASS_TABLE] + 2 * own_class];
@@ -48,8 +48,13 @@ KERNEL(THREADS, 1) convolve_direct(PARAMETER Call call, Report) {
   Place* const terms = (Place*)memory;
   real* const weights = (real*)(terms + CHAIN);
   const Source source(call, w, group);
-  const Place here = n < N ? position(w, n) : nowhere();
-  real total = (real)0;
+  Place here[PER];
+  real total[PER];
+#pragma unroll
+  for (int r = 0; r < PER; r++) {
+    const unsigned n = n0 + r * THREADS;
+    here[r] = n < N ? position(w, n) : nowhere(), total[r] = (real)0;
+  }
   for (int first = 0; first < K; first += CHAIN) {
     const int count = K - first < CHAIN ? K - first : CHAIN;
     if (first) __syncthreads();
@@ -58,16 +63,22 @@ KERNEL(THREADS, 1) convolve_direct(PARAMETER Call call, Report) {
       weights[i] = weight[(first + i) * w[PADDED]];
     }
     __syncthreads();
-    real sum = (real)0;
-#pragma unroll 8
-    for (int i = 0; i < count; i++) sum = fused(weights[i], source.value(terms[i], here), sum);
-    total = first ? add(total, sum) : sum;
+    real sum[PER] = {};
+#pragma unroll 4
+    for (int i = 0; i < count; i++)
+#pragma unroll
+      for (int r = 0; r < PER; r++) sum[r] = fused(weights[i], source.value(terms[i], here[r]), sum[r]);
+#pragma unroll
+    for (int r = 0; r < PER; r++) total[r] = first ? add(total[r], sum[r]) : sum[r];
   }
-  if (n >= N) return;
-  const long long channel = (long long)group * M + m;
-  if (w[BIAS]) total = add(total, at<const real>(call, P_BIAS)[channel]);
-  const long long of_sample = w[GROUPS] * M * classes * results;
-  at<real>(call, OUT)[n / results * of_sample + (channel * classes + own_class) * results + n % results] = total;
+  const long long channel = (long long)group * M + m, of_sample = w[GROUPS] * M * classes * results;
+#pragma unroll
+  for (int r = 0; r < PER; r++) {
+    const unsigned n = n0 + r * THREADS;
+    if (n >= N) return;
+    if (w[BIAS]) total[r] = add(total[r], at<const real>(call, P_BIAS)[channel]);
+    at<real>(call, OUT)[n / results * of_sample + (channel * classes + own_class) * results + n % results] = total[r];
+  }
 }
 #endif
 

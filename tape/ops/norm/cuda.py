@@ -8,7 +8,7 @@ import numpy as np
 from ...numerics.cuda.columns import column_launch, column_launches, sums_bytes
 from ...numerics.cuda.rows import ROW_BLOCK, block_launches, row_launches
 from ...numerics.cuda.tiles import PROCESSORS
-from ...numerics.cuda.written import SCRATCH, CudaForm, Launch, Words, blocks_of, written
+from ...numerics.cuda.written import SCRATCH, CudaForm, Launch, Words, blocks_of, divisor, written
 from .kernels import shape as at
 
 SOURCE = "tape/ops/norm/norms.cu"
@@ -70,26 +70,13 @@ def _is_in_parts(words: Words) -> bool:
     return _blocks(words) > 1 and 0 < words[at.ROWS] < 2 * PROCESSORS
 
 
-def _divisor(length: int) -> tuple[int, int]:
-    """Factor and shift that divide every number below 2^31.
-
-    Source: Granlund and Montgomery (1994), Division by invariant integers using multiplication.
-
-    >>> factor, shift = _divisor(7)
-    >>> all(i * factor >> shift == i // 7 for i in (0, 6, 7, 48, 2**31 - 1, 2**31 - 2))
-    True
-    """
-    bits = (length - 1).bit_length()
-    return -(-(1 << (31 + bits)) // length), 31 + bits
-
-
 def _form(name: str, *, clusters: bool = True) -> CudaForm:
     def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
         n = words[at.SEGMENTS] * words[at.LENGTH]
         if n == 0 and name in ("normalize", "normalize_grad"):
             return ()
         bias = words[at.BIAS] if name == "normalize" else 0
-        own = (*words[: at.EPS + 1], bias, INPUTS[name], *_divisor(max(words[at.LENGTH], 1)))
+        own = (*words[: at.EPS + 1], bias, INPUTS[name], *divisor(max(words[at.LENGTH], 1)))
         if _is_in_parts(words):
             return (_in_clusters if clusters and _fits_clusters(words) else _in_parts)(name, dtype.itemsize, words, own)
         return row_launches(SOURCE, name, dtype.itemsize, words[at.ROWS], n, _pointers(name, words), own)

@@ -1,6 +1,7 @@
 """Memory of a plan: what may be overwritten, what must not, and where everything lies."""
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from dgrr.runtime import Adam, CapturedStep
 from dgrr.runtime.lower.compile import PASSES
-from dgrr.runtime.lower.plan import BindingPlan
+from dgrr.runtime.lower.plan import BindingPlan, plan
 from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import ops
 
@@ -113,6 +114,25 @@ def test_sharing_memory_saves_memory() -> None:
 
     plan = step_of(loss, *PASSES).plan
     assert plan.arena_bytes * 3 < plan.static_bytes
+
+
+@pytest.mark.parametrize("rest", [0, 3])
+def test_memory_rests_before_it_is_taken_again(rest: int) -> None:
+    def loss(p: Any, x: Any) -> Any:
+        h = p["w"]
+        for _ in range(6):
+            h = ops.exp(ops.neg(h))
+        return h.mean()
+
+    made = plan(step_of(loss, *PASSES).plan.program, in_place=False, rest=rest)
+    blocks = sorted(made.slots.values(), key=lambda block: block.first)
+    reads = {made.program.root(v): i for i, op in enumerate(made.program.ops) for v in op.table}
+    rests = [
+        later.first - reads[earlier.owner] - 1
+        for earlier, later in combinations(blocks, 2)
+        if earlier.offset < later.offset + later.nbytes and later.offset < earlier.offset + earlier.nbytes
+    ]
+    assert min(rests) == rest
 
 
 def test_every_address_begins_a_line() -> None:

@@ -28,7 +28,7 @@ def digest(array: Any) -> bytes:
 def layers_of(model: Any) -> LayerTape:
     """Hooks on a model, which note."""
     tape = LayerTape(torch, TorchModules(model), Algorithm.XXH3_128)
-    tape.noting = True
+    tape.start()
     return tape
 
 
@@ -40,7 +40,7 @@ def tape_of(model: Any, *inputs: Any, passes: int = 1, **named: Any) -> Digested
         first = output[0] if isinstance(output, tuple) else output
         first.square().sum().backward()
     taken = tape.taken()
-    tape.close()
+    tape.stop()
     return taken
 
 
@@ -196,9 +196,10 @@ def test_layers_with_several_outputs_and_parts_that_are_not_called() -> None:
 def test_nothing_is_noted_of_a_validation_or_where_it_is_not_wanted() -> None:
     model = network()
     tape = layers_of(model)
-    tape.noting = False
+    tape.stop()
     model(torch.ones(1, 5))
-    tape.noting = True
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    tape.start()
     with torch.no_grad():
         model(torch.ones(1, 5))
     assert not tape.taken().nodes

@@ -77,7 +77,7 @@ def test_a_run_with_all_that_a_run_may_have(tmp_path: Path) -> None:
     trace, keep = tmp_path / "run.dgrr", {"digest": "sha256", "keyframe_every": 2}
     train(trace, keep=keep, accumulate=3, ema=0.9)
     write_judge(trace, tmp_path / "judge", loss_fn, batches(), target=host())
-    assert {path.name for path in (tmp_path / "judge").glob("*.h")} == {"bytes.h", "sha256.h", "plan.h"}
+    assert {path.name for path in (tmp_path / "judge").glob("*.h")} == {"alone.h", "bytes.h", "sha256.h", "plan.h"}
     program = compiled(tmp_path, "gcc", *FLAGS)
 
     def run(trace: Path, *more: str) -> Answer:
@@ -145,6 +145,7 @@ def test_digests_are_those_of_their_libraries(tmp_path: Path) -> None:
     lengths = [*range(9, 300), 1023, 1024, 1025, 1088, 2048, 2049, 4000]
     data = bytes((i * i * 7 + i // 3) & 255 for i in range(4000))
     program = f"""#include <stdio.h>
+    #include <string.h>
     #include "bytes.h"
     #include "sha256.h"
     #include "xxh3.h"

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
 from threading import local
 from typing import Any
 
@@ -52,6 +53,50 @@ def local_part(tensor: Any) -> Any:
     return tensor.wait() if hasattr(tensor, "trigger_wait") else tensor
 
 
+class PlainArrays:
+    """The arrays of plain tensors, as of `array`, with less ado: of what stays from step to step they are made once.
+
+    Such an array shows what its tensor holds by then. It is made again where there is another tensor of its name, or it
+    lies elsewhere or in another order. Complex numbers, of which a tensor may say that it holds their conjugates, are
+    not plain.
+    """
+
+    def __init__(self, torch: Any) -> None:
+        self._plain, self._strided = {torch.Tensor, torch.nn.Parameter}, torch.strided
+        self._held = dict[str, tuple[Any, tuple[Any, ...], Array]]()
+
+    def __call__(self, tensor: Any, *, copy: bool) -> Array:
+        """A tensor's values, as of `array`."""
+        if not self._is_plain(tensor):
+            return array(tensor, copy=copy)
+        made = _lent(tensor.detach(), dtype_word(tensor.dtype))
+        return made.copy() if copy else made
+
+    def held(self, name: str, tensor: Any, *, copy: bool) -> Array:
+        """The values of a tensor that stays."""
+        held = self._held.get(name)
+        if held is None or held[0] is not tensor or held[1] != _laid_out(tensor):
+            return self._hold(name, tensor, copy=copy)
+        return held[2].copy() if copy else held[2]
+
+    def _hold(self, name: str, tensor: Any, *, copy: bool) -> Array:
+        self._held.pop(name, None)
+        if not self._is_plain(tensor):
+            return array(tensor, copy=copy)
+        made = self(tensor, copy=False)
+        self._held[name] = tensor, _laid_out(tensor), made
+        return made.copy() if copy else made
+
+    def _is_plain(self, tensor: Any) -> bool:
+        is_near = type(tensor) in self._plain and tensor.is_cpu and tensor.layout is self._strided
+        return is_near and not tensor.is_complex() and not tensor.is_neg()
+
+
+def _laid_out(tensor: Any) -> tuple[Any, ...]:
+    return tensor.data_ptr(), tensor.shape, tensor.stride()
+
+
+@cache
 def dtype_word(dtype: Any) -> str:
     """What numpy or `ml_dtypes` calls a dtype of PyTorch's."""
     return str(dtype).removeprefix("torch.")
@@ -60,11 +105,16 @@ def dtype_word(dtype: Any) -> str:
 def _array(tensor: Any, *, copy: bool) -> Array:
     if tensor.is_sparse:
         tensor = tensor.to_dense()
-    word = dtype_word(tensor.dtype)
+    there = _lent(tensor.resolve_conj().resolve_neg().to("cpu"), dtype_word(tensor.dtype))
+    return there.copy() if copy else there
+
+
+def _lent(tensor: Any, word: str) -> Array:
+    """The memory of a tensor as an array of the dtype of this name."""
     if word not in FORMAT_NAMES:
         raise DTypeError(f"record_torch: expected tensors of {', '.join(FORMAT_NAMES)}; got {word}")
-    there: Array = np.asarray(_Lent(tensor.resolve_conj().resolve_neg().to("cpu")))
-    return (there.copy() if copy else there).view(numpy_dtype(FORMAT_NAMES[word]))
+    there: Array = np.asarray(_Lent(tensor))
+    return there.view(numpy_dtype(FORMAT_NAMES[word]))
 
 
 class _Lent:

@@ -1,12 +1,12 @@
 """What the layers of a PyTorch model took and gave in one step, and the gradients that came back: its tape."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ....base.arrays import Array, Arrays
+from ....base.arrays import Array
 from ....base.runs.completed_step import CODE, CONSUMED, DigestedTape, TapeNode
 from ....tape.graph.node import LEAF
 from ....tape.location import CodePosition
@@ -31,7 +31,7 @@ class _Noted:
 
 
 class LayerTape:
-    """Hooks on every module of a model, which note what it takes and gives, in order, while ``noting`` is true.
+    """Hooks on every module of a model, which note what it takes and gives, in order, from `start` to `stop`.
 
     The tape begins with every param and buffer. What no layer made stands as a node of its own before the first layer
     that takes it, or at the end of the module that gives it: the code between layers. The inputs of such code are the
@@ -44,19 +44,35 @@ class LayerTape:
     """
 
     def __init__(self, torch: Any, modules: TorchModules, algorithm: Algorithm) -> None:
-        self.noting = False
         self.digest: Callable[[Any], bytes] = TensorDigests(torch, algorithm)
         self._algorithm = algorithm
         self._torch, self._modules, self._frames = torch, modules, Frames(torch)
+        self._hooks = list[Any]()
         self._begin()
-        self._hooks = [
-            hook
-            for scope, module in modules.layers.items()
-            for hook in (
-                module.register_forward_pre_hook(self._enterer(scope), with_kwargs=True),
-                module.register_forward_hook(self._leaver(scope), with_kwargs=True),
-            )
-        ]
+
+    @property
+    def noting(self) -> bool:
+        """Whether something is noted."""
+        return bool(self._hooks)
+
+    def start(self) -> None:
+        """Note what follows. Hooks stand for that time alone: with one, each call of a module takes PyTorch longer."""
+        if not self._hooks:
+            self._hooks = [
+                hook
+                for scope, module in self._modules.layers.items()
+                for hook in (
+                    module.register_forward_pre_hook(self._enterer(scope), with_kwargs=True),
+                    module.register_forward_hook(self._leaver(scope), with_kwargs=True),
+                )
+            ]
+
+    def stop(self) -> None:
+        """Note no more, and forget what was noted."""
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks.clear()
+        self.clear()
 
     def _begin(self) -> None:
         self._nodes, self._values, self._grads = list[TapeNode](), list[bytes](), list[bytes | None]()
@@ -77,12 +93,6 @@ class LayerTape:
         self.clear()
         return tape
 
-    def close(self) -> None:
-        """Take the hooks away."""
-        for hook in self._hooks:
-            hook.remove()
-        self.clear()
-
     def loss(self, loss: Any) -> None:
         """Note the loss, and what it was made of."""
         self._lossed = self._frames.user()
@@ -90,11 +100,11 @@ class LayerTape:
             parents, made = self._origin(loss)
             self._append_code(loss, until("the loss", self._lossed, made), parents, made, scope="")
 
-    def consumed(self, grads: Arrays, at: CodePosition | None) -> None:
+    def consumed(self, grads: Mapping[str, Any], at: CodePosition | None) -> None:
         """Note what the optimizer takes at a line: the gradients, of which the digests are one value."""
         if not self._nodes:
             return
-        value = _joined(tensor_digest(self._algorithm, grad) for grad in grads.values())
+        value = _joined(self.digest(local_part(grad)) for grad in grads.values())
         parents = tuple(i for i, node in enumerate(self._nodes) if node.op == LEAF and node.name in grads)
         said, place = "between the backward pass and the optimizer's step", lines(self._lossed, at)
         node = TapeNode(CODE, "uint8", value.shape, parents, attrs=said, name=CONSUMED, place=place)
@@ -126,7 +136,7 @@ class LayerTape:
     # ------------------------------------------------------------------ calls
 
     def _is_at_work(self) -> bool:
-        return not self._torch.compiler.is_compiling() and self.noting and self._torch.is_grad_enabled()
+        return not self._torch.compiler.is_compiling() and self._torch.is_grad_enabled()
 
     def _enterer(self, scope: str) -> Callable[..., None]:
         def enter(module: Any, args: Any, kwargs: Any) -> None:

@@ -1,7 +1,7 @@
 """Calls of modules and where in the source they stand, so that code between two of them has a name."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import CodeType, FrameType
@@ -83,20 +83,28 @@ def loss_scale() -> float | None:
 
 
 _MOST_SHOWN = 1 << 14
-_SHOWN = dict[tuple[int, int], tuple[CodeType, str]]()
-"""Lines by the identity of the code, which takes long to hash, and is kept."""
+_SHOWN = dict[tuple[Any, ...], tuple[Any, str]]()
+"""Texts of places by what made them and the identity of their code, which takes long to hash, and is kept."""
+
+
+def _once(make: Callable[..., str], *places: CodePosition) -> str:
+    """What a function makes of places, made once."""
+    key = make, *[part for code, offset in places for part in (id(code), offset)]
+    known = _SHOWN.get(key)
+    if known is None:
+        if len(_SHOWN) >= _MOST_SHOWN:
+            _SHOWN.clear()
+        known = _SHOWN[key] = places, make(*places)
+    return known[1]
 
 
 def shown(place: CodePosition | None) -> str:
     """A line as a trace has it: ``gpt.py:28: return x * base``; empty if there is none."""
-    if place is None:
-        return ""
-    known = _SHOWN.get((id(place[0]), place[1]))
-    if known is None:
-        if len(_SHOWN) >= _MOST_SHOWN:
-            _SHOWN.clear()
-        known = _SHOWN[id(place[0]), place[1]] = place[0], str(Location.of(place))
-    return known[1]
+    return "" if place is None else _once(_line, place)
+
+
+def _line(place: CodePosition) -> str:
+    return str(Location.of(place))
 
 
 class _Passed:
@@ -161,17 +169,29 @@ def lines(begin: CodePosition | None, end: CodePosition | None) -> str:
     """
     if end is None:
         return ""
+    return _once(_up_to, end) if begin is None else _once(_from_to, begin, end)
+
+
+def _up_to(end: CodePosition) -> str:
+    return _within(end, end[0].co_firstlineno, _last_line(end))
+
+
+def _from_to(begin: CodePosition, end: CodePosition) -> str:
+    if begin[0] is not end[0]:
+        here, there = replace(Location.of(begin), text=""), Location.of(end)
+        return f"{here} to {_file(there)}{there.line}: {there.function}"
+    if begin[1] < end[1]:
+        return _within(end, Location.of(begin).line, _last_line(end))
+    return _within(end, end[0].co_firstlineno, max(_lines_of(end[0])))
+
+
+def _within(end: CodePosition, first: int, last: int) -> str:
     there = Location.of(end)
-    file = str(replace(there, line=0, text="")).removesuffix("0")
-    if begin is not None and begin[0] is not end[0]:
-        here = replace(Location.of(begin), text="")
-        return f"{here} to {file}{there.line}: {there.function}"
-    first, last = end[0].co_firstlineno, _last_line(end)
-    if begin is not None and begin[1] < end[1]:
-        first = Location.of(begin).line
-    elif begin is not None:
-        last = max(_lines_of(end[0]))
-    return f"{file}{first}{f'-{last}' if last > first else ''}: {there.function}"
+    return f"{_file(there)}{first}{f'-{last}' if last > first else ''}: {there.function}"
+
+
+def _file(there: Location) -> str:
+    return str(replace(there, line=0, text="")).removesuffix("0")
 
 
 def _last_line(end: CodePosition) -> int:

@@ -13,7 +13,7 @@ from ....runtime.optim import SGD, Adam, AdamW, Rule
 from ....tape.errors import DomainError
 from ..laws import corrections, joined, name_of
 from ..shared import leaves
-from .arrays import array, reading
+from .arrays import PlainArrays, reading
 
 _BUFFERS = {"momentum": "momentum_buffer", "m": "exp_avg", "v": "exp_avg_sq"}
 """What a law calls a buffer, and what PyTorch calls it."""
@@ -24,13 +24,14 @@ class TorchOptimizer:
 
     ``rule`` is the name of the law, or one that no law has; ``updated`` are the params that the optimizer has, and
     ``groups`` their places, group by group, where there are several; ``start`` is how many updates there were before,
-    ``counts`` how many of the params for which it was another number.
+    ``counts`` how many of the params for which it was another number; ``arrays`` reads tensors.
 
     Raises DomainError for a tensor that is updated and is no parameter of the model.
     """
 
     def __init__(self, torch: Any, optimizer: Any, params: Mapping[str, Any]) -> None:
         self._torch, self._optimizer, self._params = torch, optimizer, params
+        self.arrays = PlainArrays(torch)
         self._like = dict[tuple[str, str], tuple[Any, Any]]()
         self._names = _grouped(optimizer, params)
         small = any(param.dtype not in (torch.float32, torch.float64) for param in params.values())
@@ -65,7 +66,7 @@ class TorchOptimizer:
         found: dict[str, Array] = {"step": np.array(step)}
         if self._law is not None and issubclass(self._law, Adam) and len(self._names) == 1:
             found["corrections"] = np.array(corrections(self.hyper(), step))
-        return found | {key: self._buffer(theirs, name, copy=copy) for key, (theirs, name) in self._buffers.items()}
+        return found | {key: self._buffer(key, *place, copy=copy) for key, place in self._buffers.items()}
 
     def _laid_out(self) -> Iterator[tuple[str, tuple[str, str]]]:
         """Every buffer as the law names it, with PyTorch's name and the param; buffer by buffer."""
@@ -102,13 +103,13 @@ class TorchOptimizer:
     def _is_tensor(self, value: object) -> bool:
         return isinstance(value, self._torch.Tensor)
 
-    def _buffer(self, theirs: str, name: str, *, copy: bool) -> Array:
+    def _buffer(self, key: str, theirs: str, name: str, *, copy: bool) -> Array:
         kept, param = self._kept(name).get(theirs), self._params[name]
         if kept is None:
             shape, dtype = self._like.get((theirs, name), (param.shape, param.dtype))
             kept = self._torch.zeros_like(param) if shape == param.shape else self._torch.zeros(shape)
             kept = kept.to(dtype)
-        return array(kept, copy=copy)
+        return self.arrays.held(key, kept, copy=copy)
 
     def _count(self, name: str) -> int:
         kept = self._kept(name)

@@ -30,10 +30,11 @@ Level: TypeAlias = Literal["layer", "op"]
 
 def state_of(modules: TorchModules, reader: TorchOptimizer, steps: int, *, copy: bool) -> dict[str, Any]:
     """Params, state of the optimizer and of the model after so many steps of the trace."""
+    held = reader.arrays.held
     return {
-        "params": {name: array(param, copy=copy) for name, param in modules.trained.items()},
+        "params": {name: held(name, param, copy=copy) for name, param in modules.trained.items()},
         "state": reader.state(steps, copy=copy),
-        "model_state": {name: array(buffer, copy=copy) for name, buffer in modules.buffers.items()},
+        "model_state": {name: held(name, buffer, copy=copy) for name, buffer in modules.buffers.items()},
     }
 
 
@@ -133,13 +134,16 @@ class TorchRun(RecordedRun):
         self._early.stop()
         if self._ops is not None:
             self._ops.stop()
-        self._layers.close()
+        self._layers.stop()
 
     def _begin_step(self) -> None:
         self._handed, self._own, self._calls, self._first = [], [], [], None
+        if not self._recorder.wants_tape(self.steps):
+            self._layers.stop()
+            return
         self._layers.clear()
-        self._layers.noting = self._recorder.wants_tape(self.steps)
-        if self._ops is not None and self._layers.noting:
+        self._layers.start()
+        if self._ops is not None:
             self._ops.start()
 
     def _called(self, model: Any, args: Any, kwargs: Any) -> None:
@@ -205,14 +209,14 @@ class TorchRun(RecordedRun):
         step, losses = self.steps, [handed.loss for handed in self._losses]
         losses = losses if self._first is None else [self._first]
         kept = {name: param.grad for name, param in self._params.items() if param.grad is not None}
-        copy = self._recorder.keeps(step)
-        grads = {name: array(grad, copy=copy) for name, grad in kept.items() if name in self._reader.updated}
-        self._layers.consumed(grads, self._stepped)
+        taken = {name: grad for name, grad in kept.items() if name in self._reader.updated}
+        self._layers.consumed(taken, self._stepped)
+        read, copy = self._reader.arrays, self._recorder.keeps_values
         done = CompletedStep(
             step=step,
             loss=reduce(np.add, losses),
             hyper=self._reader.hyper(),
-            grads=grads,
+            grads={name: read(grad, copy=copy) for name, grad in taken.items()},
             **state_of(self._modules, self._reader, step + 1, copy=copy),
             batch=self._batch(),
             micro_batches=len(losses),
@@ -223,6 +227,7 @@ class TorchRun(RecordedRun):
             for text in self._sums.texts(done.params):
                 self._recorder.event(SUMS_EVENT, text)
         self._recorder.step(done)
+        self._recorder.settle()
         self._begin_step()
 
     def _tape(self) -> DigestedTape | None:

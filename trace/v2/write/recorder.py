@@ -105,9 +105,10 @@ class TraceRecorder:
         """Whether the digests of every value of a step are to be recorded: then it is handed over with its tape."""
         return self._schedule.wants(step)
 
-    def keeps(self, step: int) -> bool:
-        """Whether what a step hands over is read after it too: then, if it may change, it must be a copy."""
-        return bool(self._values_budget or self._sketches or not self.digests_state(step))
+    @property
+    def keeps_values(self) -> bool:
+        """Whether the values of the last step are read at the end too: then, if they may change, they must be copies."""
+        return bool(self._values_budget or self._sketches)
 
     def digests_state(self, step: int) -> bool:
         """Whether the state after a step is digested."""
@@ -142,7 +143,16 @@ class TraceRecorder:
         if done.step == 0:
             self._keep_values(done)
         self._keep_state_if_due(done)
-        self._last = done if self.keeps(done.step) else _without_arrays(done)
+        is_read = self.keeps_values or not self.digests_state(done.step)
+        self._last = done if is_read else _without_arrays(done)
+
+    def settle(self) -> None:
+        """Have the arrays of the last step change from now on: what is to be said of its state at the end is known.
+
+        No effect where their values are kept.
+        """
+        if self._last is not None and not self.keeps_values:
+            self._last_digests, self._last = self._digests_after(self._last), None
 
     def _write_by_parts(self, done: CompletedStep) -> bytes:
         """Append the STEP of a step that cannot be made in one call; its front."""
@@ -287,8 +297,8 @@ class TraceRecorder:
     def seal(self) -> None:
         """End the trace and give it its final name.
 
-        Where the state after the last step was not digested, the arrays handed to the last `step` are read
-        again: they must not have changed since. After a `step` that raised, the final state is left out.
+        Where the state after the last step was not digested, and not settled, the arrays handed to the last `step`
+        are read again: they must not have changed since. After a `step` that raised, the final state is left out.
 
         Raises:
             TraceWriteError: the file cannot be written.

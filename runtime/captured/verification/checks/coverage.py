@@ -200,7 +200,7 @@ class _Coverage:
         if not nodes:
             self._require_read(i)
             return
-        given = self._given(i)
+        given = [where for j in self._together(i) for where in self._given(j)]
         needed = self._needed(i, nodes, given)
         for id, node in needed.items():
             # a piece of what no op has joined is read where it lies
@@ -209,6 +209,11 @@ class _Coverage:
             if not any(self._is_given(each, given) for each in enough) and not self._is_unit_factor(node, id):
                 raise CheckError(f"{name}: computes {self.part.node_name(node)}, but does not read its input %{id}")
         self._require_needed(i, needed)
+
+    def _together(self, i: int) -> list[int]:
+        """The ops that make values of the same nodes, as a loop and the sums behind it do."""
+        nodes = {node.id for node in self.targets.get(i, ())}
+        return [i, *[j for j, made in self.targets.items() if j != i and nodes & {node.id for node in made}]]
 
     def _require_read(self, i: int) -> None:
         """An op that computes no node must make something for a later op, or for the caller."""
@@ -271,9 +276,9 @@ class _Coverage:
 
     def _require_needed(self, i: int, needed: Iterable[int]) -> None:
         """Nothing may be read that no node of the op reads."""
-        wanted = [extent(self.program, id) for id in needed]
+        wanted = [extent(self.program, id) for id in needed] + [w for j in self._together(i) for w in self.writes[j]]
         for value, where in zip(self.program.ops[i].inputs, read(self.program, self.program.ops[i]), strict=True):
-            if not any(w.meets(origin) for origin in self._origin(where, i) for w in (*wanted, *self.writes[i])):
+            if not any(w.meets(origin) for origin in self._origin(where, i) for w in wanted):
                 raise CheckError(f"{self.part.op_name(i)}: reads %{value}, which none of its nodes reads")
 
     # ------------------------------------------------------------------ all ops

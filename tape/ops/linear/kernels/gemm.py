@@ -3,11 +3,14 @@
 ``total = s_0, then total + s_1, …`` where ``s_b`` is the chain ``acc = fma(a, b, acc)`` from +0 over block b.
 The block of the contract is also the block of the cache: the loops are those of Goto and van de Geijn
 (Anatomy of High-Performance Matrix Multiplication, ACM TOMS 34, 2008), with the running total in the output.
-Tiles, blocks of rows and shares split outputs only, so they cannot be seen in the bits.
+Tiles, blocks of rows and shares split outputs only, so they cannot be seen in the bits. A sum of products has a chain
+for each of them; as many chains lie in a block as fit.
 """
 
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+from typing import NamedTuple
+
 from numba import njit
 
 from ....numerics.engine.intrinsics import entry, word
@@ -42,12 +45,14 @@ from .product import (
     OUT,
     PACKED,
     RELU,
+    SUMMED,
     A,
     B,
     K,
     M,
     N,
     matrix,
+    spaced,
 )  # fmt: skip
 from .tile import MIDDLE, NARROW, SHORT, TALL, TileCall, compute_tile, rows_of
 
@@ -68,8 +73,29 @@ def _advanced(address, distance):
     return address + distance if address else 0
 
 
+class Chains(NamedTuple):
+    """Chains of one block: how many, of how many terms, and bytes from one to the next in both operands."""
+
+    count: int
+    depth: int
+    a: int
+    b: int
+
+
 @njit(inline="always")
-def _panel(table, call, rows):
+def _tile(table, kind, call, chains):
+    """One tile of the sums of all chains."""
+    for c in range(chains.count):
+        here = TileCall(
+            call.a + c * chains.a, call.a_row, call.a_column, call.b + c * chains.b, call.b_row, chains.depth, call.out,
+            call.out_row, call.rows, call.columns, int(call.adds or c > 0), call.bias, call.relu, call.mask,
+            call.addend * (c == 0), call.addend_row,
+        )  # fmt: skip
+        compute_tile(table, kind, here)
+
+
+@njit(inline="always")
+def _panel(table, call, rows, chains):
     """All tiles of one panel: as high as possible, such that the last ones have few rows left over."""
     tall, middle, short = rows_of(TALL), rows_of(MIDDLE), rows_of(SHORT)
     narrow = call.columns * itemsize(table) <= vector_size()
@@ -83,60 +109,97 @@ def _panel(table, call, rows):
             left, call.columns, call.adds, call.bias, call.relu, mask, addend, call.addend_row,
         )  # fmt: skip
         if narrow:
-            compute_tile(table, NARROW, here)
+            _tile(table, NARROW, here, chains)
             i += rows_of(NARROW)
         elif left >= tall + middle or tall <= left < tall + short:
-            compute_tile(table, TALL, here)
+            _tile(table, TALL, here, chains)
             i += tall
         elif left > short:
-            compute_tile(table, MIDDLE, here)
+            _tile(table, MIDDLE, here, chains)
             i += middle
         else:
-            compute_tile(table, SHORT, here)
+            _tile(table, SHORT, here, chains)
             i += short
 
 
 @njit(inline="always")
-def _block(table, ints, a, b, out, bias, mask, addend, first, rows, left, right, panel, block):
+def _packed_rows(table, ints, a, rows, chains, block):
+    """Rows of a packed, those of each chain behind those of the one before; bytes from chain to chain."""
+    step = spaced(chains.depth) * itemsize(table)
+    for c in range(chains.count):
+        source, target = a + c * chains.a, block + c * step
+        pack_block(table, source, word(ints, A_ROW), word(ints, A_COLUMN), rows, chains.depth, target)
+    return step
+
+
+@njit(inline="always")
+def _packed_columns(table, ints, b, columns, chains, panel):
+    """Columns of b packed, as `_packed_rows` does it with rows of a."""
+    step = spaced(chains.depth) * PANEL_VECTORS * vector_size()
+    for c in range(chains.count):
+        source, target = b + c * chains.b, panel + c * step
+        pack_panel(table, source, word(ints, B_ROW), word(ints, B_COLUMN), chains.depth, columns, target)
+    return step
+
+
+@njit(inline="always")
+def _block(table, ints, a, b, out, bias, mask, addend, begun, last, chains, rows, left, right, panel, block):
     """The sums of one block of terms for some rows, in columns ``left`` to ``right``."""
-    size, width, k = itemsize(table), PANEL_VECTORS * vector_size() // itemsize(table), word(ints, K)
+    size, width = itemsize(table), PANEL_VECTORS * vector_size() // itemsize(table)
     a_row, a_column, b_row, b_column = word(ints, A_ROW), word(ints, A_COLUMN), word(ints, B_ROW), word(ints, B_COLUMN)
-    depth, last = min(k - first, CHAIN_BLOCK), first + CHAIN_BLOCK >= k
+    a_chain = chains.a
     if block:
-        pack_block(table, a, a_row, a_column, rows, depth, block)
+        a_chain = _packed_rows(table, ints, a, rows, chains, block)
         a, a_row, a_column = block, block_pitch(table), size
     for j in range(left, right, width):
         columns = min(right - j, width)
-        source, source_row = b + j * b_column, b_row
+        source, source_row, b_chain = b + j * b_column, b_row, chains.b
         if rows > FEW_ROWS or b_column != size or columns < width:
-            pack_panel(table, source, b_row, b_column, depth, columns, panel)
+            b_chain = _packed_columns(table, ints, source, columns, chains, panel)
             source, source_row = panel, PANEL_VECTORS * vector_size()
         call = TileCall(
-            a, a_row, a_column, source, source_row, depth, out + j * size, word(ints, N) * size, rows, columns,
-            int(first > 0), _advanced(bias * last, j * size), word(ints, RELU) * last, _advanced(mask * last, j * size),
-            _advanced(addend * last, j * size), word(ints, ADDED),
+            a, a_row, a_column, source, source_row, chains.depth, out + j * size, word(ints, N) * size, rows, columns,
+            begun, _advanced(bias * last, j * size), word(ints, RELU) * last, _advanced(mask * last, j * size),
+            _advanced(addend, j * size), word(ints, ADDED),
         )  # fmt: skip
-        _panel(table, call, rows)
+        _panel(table, call, rows, Chains(chains.count, chains.depth, a_chain, b_chain))
+
+
+@njit(inline="always")
+def _chains(ints, first):
+    """The chains of the block that begins with this one, of all that there are."""
+    k = word(ints, K)
+    if word(ints, SUMMED):
+        count = min(word(ints, BATCH) - first, CHAIN_BLOCK // spaced(k))
+        return Chains(count, k, word(ints, A_GROUP), word(ints, B_GROUP))
+    depth = min(k - first * CHAIN_BLOCK, CHAIN_BLOCK)
+    return Chains(1, depth, CHAIN_BLOCK * word(ints, A_COLUMN), CHAIN_BLOCK * word(ints, B_ROW))
 
 
 @njit(inline="always")
 def _rectangle(table, ints, batch, top, bottom, left, right, panel, block):
     """Rows ``top`` to ``bottom`` and columns ``left`` to ``right`` of one product, a block of rows after the other."""
-    m, n, size, with_bias = word(ints, M), word(ints, N), itemsize(table), word(ints, BIAS)
+    m, n, size, with_bias, summed = word(ints, M), word(ints, N), itemsize(table), word(ints, BIAS), word(ints, SUMMED)
     a_first = matrix(ints, entry(table, A), batch, A_GROUP, A_MATRIX)
     b = matrix(ints, entry(table, B), batch, B_GROUP, B_MATRIX)
     bias = entry(table, FIRST_OPTIONAL) if with_bias else 0
-    height = BLOCK_BYTES // size
+    height, total = BLOCK_BYTES // size, word(ints, BATCH) if summed else -(-word(ints, K) // CHAIN_BLOCK)
     for i in range(top, bottom, height):
         a = a_first + i * word(ints, A_ROW)
         start = (batch * m + i) * n * size
         mask = entry(table, FIRST_OPTIONAL + with_bias) + start if word(ints, MASK) else 0
         place = FIRST_OPTIONAL + with_bias + word(ints, MASK)
         addend = entry(table, place) + (batch * m + i) * word(ints, ADDED) if word(ints, ADDED) else 0
-        for first in range(0, max(word(ints, K), 1), CHAIN_BLOCK):
-            a_here, b_here = a + first * word(ints, A_COLUMN), b + first * word(ints, B_ROW)
-            rows, out = min(bottom - i, height), entry(table, OUT) + start
-            _block(table, ints, a_here, b_here, out, bias, mask, addend, first, rows, left, right, panel, block)
+        first, rows, out = 0, min(bottom - i, height), entry(table, OUT) + start
+        while first < max(total, 1):
+            chains = _chains(ints, first)
+            a_here, b_here, last = a + first * chains.a, b + first * chains.b, first + chains.count >= total
+            added = addend * (first == 0 if summed else last)
+            _block(
+                table, ints, a_here, b_here, out, bias, mask, added, int(first > 0), int(last), chains, rows, left,
+                right, panel, block,
+            )  # fmt: skip
+            first += chains.count
 
 
 @njit(inline="always")
@@ -159,7 +222,7 @@ def gemm(table, ints, part, parts):
     extent = m if by_rows else n
     unit = ROWS_TOGETHER if by_rows else vector_size() // itemsize(table)
     units = (extent + unit - 1) // unit
-    start, count = share(word(ints, BATCH) * units, part, parts)
+    start, count = share((1 if word(ints, SUMMED) else word(ints, BATCH)) * units, part, parts)
     stop = start + count
     while start < stop:
         batch, first = start // units, start % units

@@ -28,6 +28,7 @@ from .product import (
     MASK,
     OUT,
     RELU,
+    SUMMED,
     A,
     B,
     K,
@@ -49,17 +50,34 @@ def _total(table, a, a_step, b, b_step, depth):
     return total
 
 
+@njit(inline="always")
+def _sum_of_products(table, ints, a, a_step, b, b_step, addend):
+    """The totals of all products of the batch, added in their order to what is at a place among the addends."""
+    size, total = itemsize(table), real(table, 0.0)
+    for i in range(word(ints, BATCH)):
+        a_first, b_first = a + i * word(ints, A_GROUP) // size, b + i * word(ints, B_GROUP) // size
+        more = _total(table, a_first, a_step, b_first, b_step, word(ints, K))
+        before = total if i else (vector(table, FIRST_OPTIONAL, addend, 1)[0] if word(ints, ADDED) else -total)
+        total = before + more
+    return total
+
+
 @kernel
 def gemm_reference(table, ints, part, parts):
     """`gemm`, one element after the other; shares are ranges of rows counted through all matrices."""
     m, n, size, zero = word(ints, M), word(ints, N), itemsize(table), real(table, 0.0)
-    start, count = share(word(ints, BATCH) * m, part, parts)
+    start, count = share((1 if word(ints, SUMMED) else word(ints, BATCH)) * m, part, parts)
     for row in range(start, start + count):
         batch, i = row // m, row % m
         a = (matrix(ints, 0, batch, A_GROUP, A_MATRIX) + i * word(ints, A_ROW)) // size
         for j in range(n):
             b = (matrix(ints, 0, batch, B_GROUP, B_MATRIX) + j * word(ints, B_COLUMN)) // size
-            total = _total(table, a, word(ints, A_COLUMN) // size, b, word(ints, B_ROW) // size, word(ints, K))
+            a_step, b_step, added = word(ints, A_COLUMN) // size, word(ints, B_ROW) // size, word(ints, ADDED) // size
+            if word(ints, SUMMED):
+                total = _sum_of_products(table, ints, a, a_step, b, b_step, row * added + j)
+                vector(table, OUT, row * n + j, 1)[0] = total
+                continue
+            total = _total(table, a, a_step, b, b_step, word(ints, K))
             if word(ints, BIAS):
                 total = total + vector(table, FIRST_OPTIONAL, j, 1)[0]
             if word(ints, RELU):
@@ -69,6 +87,6 @@ def gemm_reference(table, ints, part, parts):
                 total = select(kept, total, zero)
             if word(ints, ADDED):
                 addend = FIRST_OPTIONAL + word(ints, BIAS) + word(ints, MASK)
-                total = vector(table, addend, row * (word(ints, ADDED) // size) + j, 1)[0] + total
+                total = vector(table, addend, row * added + j, 1)[0] + total
             vector(table, OUT, row * n + j, 1)[0] = total
     return 0

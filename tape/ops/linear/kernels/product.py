@@ -15,15 +15,18 @@ from ....numerics.sizes import Sizes
 
 # Positions of the words: sizes; matrices in a group; strides in bytes (group, matrix, row, column) of a and b; what
 # follows the sums, of what is added the bytes from row to row; bytes of packed rows of a for each part, 0 if a is read
-# where it lies.
+# where it lies; whether the products of the batch are summed.
 BATCH, M, N, K, GROUP, A_GROUP, A_MATRIX, A_ROW, A_COLUMN, B_GROUP, B_MATRIX, B_ROW, B_COLUMN = range(13)
-BIAS, RELU, MASK, ADDED, PACKED = range(13, 18)
+BIAS, RELU, MASK, ADDED, PACKED, SUMMED = range(13, 19)
 
 OUT, A, B, FIRST_OPTIONAL = range(4)
 """Positions of the table."""
 
 BLOCK_BYTES = 2048
 """Bytes of a column of a block of rows of a: with 256 columns it fills half of a usual second-level cache."""
+
+MOST_LANES = 16
+"""Elements of the widest vector."""
 
 LAYOUTS_KEPT = 1024
 """Products and stride patterns for which the words are kept ready."""
@@ -42,6 +45,9 @@ class Product:
     are any, then `scratch` bytes if that is not 0. All but a, b and the addend are row-major.
 
     The batch may have two axes, of which the second has ``group`` elements: heads of a sequence lie that way.
+
+    ``summed`` adds the products of the batch, which has one axis then, to one matrix in their order, each to all before
+    it; what is added comes before the first. They have at most `CHAIN_BLOCK` terms each, and nothing else follows them.
     """
 
     batch: int
@@ -55,6 +61,7 @@ class Product:
     mask: bool = False
     added: int = 0
     group: int = 1
+    summed: bool = False
 
     @property
     def flops(self) -> int:
@@ -65,7 +72,7 @@ class Product:
         """The words for operands with these strides in bytes; without a batch axis one matrix serves all.
 
         >>> Product(1, 2, 3, 4, itemsize=4).words(((16, 4), (12, 4))).values.tolist()
-        [1, 2, 3, 4, 1, 0, 0, 16, 4, 0, 0, 12, 4, 0, 0, 0, 0, 0]
+        [1, 2, 3, 4, 1, 0, 0, 16, 4, 0, 0, 12, 4, 0, 0, 0, 0, 0, 0]
         """
         return _words(self, strides[:2])
 
@@ -80,13 +87,14 @@ def _words(product: Product, strides: tuple[Sizes, ...]) -> Words:
     sizes = (product.batch, product.m, product.n, product.k, product.group)
     a, b = ((*(*s[:-2], 0, 0)[:2], *s[-2:]) for s in strides)  # one axis of the batch counts groups of one
     finish = (int(product.bias), int(product.relu), int(product.mask), product.added)
-    return Words(*sizes, *a, *b, *finish, _packed_bytes(product, strides[0]))
+    return Words(*sizes, *a, *b, *finish, _packed_bytes(product, strides[0]), int(product.summed))
 
 
 def _packed_bytes(product: Product, a: Sizes) -> int:
     """Bytes of a block of rows of a for one part; 0 if a is better read where it lies."""
     size = product.itemsize
-    if product.n * size < 1024 or product.m < 16 or product.k < 64:
+    terms = product.k * product.batch if product.summed else product.k
+    if product.n * size < 1024 or product.m < 16 or terms < 64:
         return 0
     conflicting = a[-1] == size and a[-2] % PAGE == 0
     transposed = a[-2] == size and a[-1] != size
@@ -94,6 +102,12 @@ def _packed_bytes(product: Product, a: Sizes) -> int:
         return 0
     rows = min(BLOCK_BYTES // size, -(-product.m // CACHE_LINE) * CACHE_LINE)
     return rows * (CHAIN_BLOCK * size + CACHE_LINE)
+
+
+@njit(inline="always")
+def spaced(depth):
+    """Terms from chain to chain where several are packed: squares of `MOST_LANES` are written whole."""
+    return (depth + MOST_LANES - 1) // MOST_LANES * MOST_LANES
 
 
 @njit(inline="always")

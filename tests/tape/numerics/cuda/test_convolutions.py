@@ -47,6 +47,21 @@ def test_threads_that_work_alone_have_the_bits_of_the_cpu(
         assert not any(found.values()), found
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("stride", [1, 2])
+def test_threads_with_several_results_have_the_bits_of_the_cpu(
+    host: Host,
+    dtype: np.dtype,  # type: ignore[type-arg]
+    stride: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cuda_convolutions, "PROCESSORS", 1)
+    conv = Conv(2, 2, 1, 2, (15, 20), (3, 3), (stride, 1), (1, 1), (1, 1), (1, 1))  # more positions than threads
+    for kind in ("special", "wide"):
+        found = dict(checked(host, conv, kind, dtype, bias=stride == 1))
+        assert not any(found.values()), found
+
+
 @pytest.mark.usefixtures("_in_tiles")
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("i", range(len(TILED)))

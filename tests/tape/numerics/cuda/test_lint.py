@@ -18,6 +18,7 @@ from dgrr.tape.ops.indices import cuda as cuda_indices
 from dgrr.tape.ops.linear.cuda import products as cuda_products
 from dgrr.tape.ops.norm import cuda as cuda_norms
 from dgrr.tape.ops.reduce import cuda as cuda_rows
+from dgrr.tape.ops.shape import cuda as cuda_copies
 
 from . import lint
 from .host import needs_cuda
@@ -86,6 +87,8 @@ def programs() -> list[Program]:
     found += [(s, (("REAL", r),), 0) for s in (cuda_products.SOURCE, cuda_convolutions.SOURCE) for r in REALS.values()]
     for r, one_block in product(REALS.values(), (0, 1)):
         found.append((cuda_indices.SOURCE, (("REAL", r), ("ONE_BLOCK", one_block)), 0))
+    for r, axes in product(cuda_copies.ELEMENTS.values(), (0, 1, cuda_copies.MOST_AXES)):
+        found.append((cuda_copies.SOURCE, (("REAL", r), ("AXES", axes), ("PER", cuda_copies.EACH)), 0))
     columns = (cuda_rows.COLUMNS, cuda_norms.COLUMNS)
     found += [(s, (("REAL", r),), 0) for s in columns for r in REALS.values()]
     found += [(cuda_norms.SOURCE, (("REAL", r), ("GROUPS", g)), 0) for r in REALS.values() for g in GROUPS]
@@ -98,9 +101,9 @@ def loop_programs() -> list[tuple[str, tuple[tuple[str, int | str], ...]]]:
     """Programs whose fused operations stand there as often as they are inlined and loops unrolled."""
     sources = (cuda_rows.SOURCE, cuda_attention.SOURCE)
     found = list[tuple[str, tuple[tuple[str, int | str], ...]]]()
-    for r, middle, weights in product(REALS.values(), (0, 1), ((), (("WEIGHTS", 1),))):
+    for r, middle, more in product(REALS.values(), (0, 1), ((("PER", 4),), (("WEIGHTS", 1),))):
         sizes = (("REAL", r), ("THREADS", 128), ("MIDDLE_AXES", middle))
-        found.append((cuda_convolutions.DIRECT, (*sizes, *weights)))
+        found.append((cuda_convolutions.DIRECT, (*sizes, *more)))
     return found + [(s, (("REAL", r), ("GROUPS", g))) for s in sources for r in REALS.values() for g in GROUPS]
 
 

@@ -54,6 +54,7 @@ def test_a_chain_is_one_kernel() -> None:
     (text,) = ptx_of([Wanted.of(KERNELS["chain"], FLOAT32, Chain(size, 2, 1, links))])
     assert text.count(".entry") == 1
     assert ".func" not in text
+    assert ".local" not in text, "what lies between the links is written to memory"
     assert not findings(text)
 
 

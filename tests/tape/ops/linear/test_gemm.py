@@ -4,6 +4,7 @@
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,call-arg"
 # pyright: basic, reportCallIssue=false
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,20 @@ def multiply(
     memory, out = guarded((batch, m, n), a.dtype)
     scratch, inside = guarded((product.scratch(strides, parts),), np.dtype(np.uint8))
     arrays = [out, a, b, *(x for x in (bias, mask) if x is not None), *([inside] if inside.size else [])]
+    assert run(gemm, product.words(strides), arrays, parts) == 0
+    assert untouched(memory)
+    assert untouched(scratch)
+    return out
+
+
+def summed(run: Run, a: Array, b: Array, parts: int, added: Array | None) -> Array:
+    """The kernel's sum of products, checked as `multiply` does it."""
+    (batch, m, k), n = a.shape, b.shape[2]
+    pitch = 0 if added is None else added.strides[0]
+    product, strides = Product(batch, m, n, k, a.dtype.itemsize, added=pitch, summed=True), (a.strides, b.strides)
+    memory, out = guarded((m, n), a.dtype)
+    scratch, inside = guarded((product.scratch(strides, parts),), np.dtype(np.uint8))
+    arrays = [out, a, b, *([] if added is None else [added]), *([inside] if inside.size else [])]
     assert run(gemm, product.words(strides), arrays, parts) == 0
     assert untouched(memory)
     assert untouched(scratch)
@@ -253,6 +268,23 @@ def test_large_products_in_any_number_of_shares(run: Run, layout: str, dtype: np
         whole = expected(a, b)
         for parts in (1, 2, 3, 5):
             assert same(multiply(run, a, b, parts), whole), (m, k, n, parts)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize(
+    "shape", [(5, 7, 3, 9), (3, 40, 32, 300), (9, 20, 100, 40), (2, 600, 33, 33), (4, 33, 51, 260), (3, 17, 256, 70)]
+)
+def test_products_are_summed_in_their_order(run: Run, shape: tuple[int, int, int, int], dtype: np.dtype[Any]) -> None:
+    rng, (batch, m, k, n) = np.random.default_rng(sum(shape)), shape
+    for left, right in (("row-major", "transposed"), ("transposed", "row-major")):
+        a = LAYOUTS[left](numbers(rng, (batch, m, k), dtype))[::-1]
+        b = LAYOUTS[right](numbers(rng, (batch, k, n), dtype))
+        first = numbers(rng, (m, n), dtype)
+        for added in (None, first):
+            with np.errstate(all="ignore"):
+                total = reduce(np.add, [*([] if added is None else [added]), *expected(a, b)])
+            for parts in (1, 3):
+                assert same(summed(run, a, b, parts, added), total), (left, parts)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

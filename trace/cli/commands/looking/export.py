@@ -132,7 +132,7 @@ def _library(args: argparse.Namespace) -> Answer:
 
 
 def _judge(args: argparse.Namespace) -> Answer:
-    from ....judging import write_judge
+    from ....judging import command, write_judge
 
     if os.path.lexists(args.out):
         raise UsageError(f"argument --out: {args.out} is there already")
@@ -152,8 +152,7 @@ def _judge(args: argparse.Namespace) -> Answer:
         raise UsageError(str(error)) from error
     compiled = len(next(iter(made.libraries.values())))
     text = f"{args.out}: a judge of {made.steps} steps of {args.judge}, {compiled} compiled for each machine\n"
-    lines = [f"cc -std=c99 -O2 -I{target} judge.c {target}/*.o -o judge" for target in made.libraries]
-    facts = Fact("format", "judge"), Fact("written", args.out, text + "\n".join(lines))
+    facts = Fact("format", "judge"), Fact("written", args.out, text + "\n".join(map(command, made.libraries)))
     return done(*facts, *untold(form=None, step=None))
 
 

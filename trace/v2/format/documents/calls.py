@@ -46,8 +46,8 @@ def _packed(calls: Sequence[CalledOp]) -> tuple[bytes, list[bytes]]:
     for call in calls:
         rows.append(_row(call, texts, _GENERATOR * bool(call.generator)))
         for digest in (*_generator(call), *call.inputs, *call.outputs):
-            back.append(len(places) - places.get(digest, len(places)))
-            places.setdefault(digest, len(places))
+            new = len(places)
+            back.append(new - places.setdefault(digest, new))
     return canonical_json({"calls": rows, "digests": back, "texts": list(texts)}), list(places)
 
 
@@ -56,14 +56,13 @@ def _generator(call: CalledOp) -> tuple[bytes, ...]:
 
 
 def _row(call: CalledOp, texts: dict[str, int], more: int = 0) -> list[int]:
-    said = (call.name, call.options, call.phase, call.scope, call.place)
+    row = list[int]()
+    for text in (call.name, call.options, call.phase, call.scope, call.place):
+        number = texts.get(text)
+        row.append(texts.setdefault(printable(text), len(texts)) if number is None else number)
     flags = _DRAWS * call.draws + _RAISED * call.raised + more
-    return [
-        *(texts.setdefault(printable(text), len(texts)) for text in said),
-        flags,
-        len(call.inputs),
-        len(call.outputs),
-    ]
+    row += flags, len(call.inputs), len(call.outputs)
+    return row
 
 
 def decode_calls(text: bytes, digests: Sequence[bytes], limits: Limits) -> tuple[CalledOp, ...]:

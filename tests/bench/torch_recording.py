@@ -1,0 +1,129 @@
+"""What recording PyTorch costs: times of a step and peaks of memory, in the form of docs/golden_traces_pytorch.md.
+
+    python -m dgrr.tests.bench.torch_recording [--models NAME …] [--rounds N] [--memory]
+
+A model in the manner of nanoGPT is trained plainly, with records at the boundaries of steps (digests of loss, batch,
+gradients, params and state), of every layer at every step, and of every op at every step. Rounds alternate; the table
+has the median over the rounds of the time of a step as a multiple of the plain one's in the same round. ``floor`` is
+that multiple if nothing but the hash of what is digested were added, at the rate at which this machine hashes. With
+``--memory`` it is peaks of memory, each of a process of its own, over what the process held before the first step.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from dgrr.tape import set_threads
+from dgrr.tape.numerics.prepared.places import address_of
+from dgrr.tape.numerics.xxh3.anywhere import DigestAnywhere
+from dgrr.trace import Keep, record_torch
+from dgrr.trace.frameworks.pytorch.tensor_digests import TensorDigests
+
+F = torch.nn.functional
+WORDS, HEADS = 65, 4
+WARM = 2
+"""Steps of a run before its time is taken."""
+
+
+class Size(NamedTuple):
+    """How large a model and its batch are, and in how many parts the batch is computed."""
+
+    blocks: int
+    width: int
+    batch: int
+    length: int
+    parts: int = 1
+
+
+SIZES = {"small": Size(2, 64, 4, 32), "gpt": Size(4, 128, 16, 128), "accumulating": Size(4, 128, 64, 128, 4)}
+HOW = ("plain", "boundaries", "layers", "ops")
+
+
+class Attention(nn.Module):
+    """Each place looks at those before it."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.qkv, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = (each.unflatten(-1, (HEADS, -1)).transpose(1, 2) for each in self.qkv(x).chunk(3, -1))
+        seen: torch.Tensor = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.proj(seen.transpose(1, 2).flatten(-2))  # type: ignore[no-any-return]
+
+
+class Block(nn.Module):
+    """Attention and a perceptron, each added to what it takes."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.ln_1, self.attn, self.ln_2 = nn.LayerNorm(width), Attention(width), nn.LayerNorm(width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))  # type: ignore[no-any-return]
+
+
+class GPT(nn.Module):
+    """A language model over characters."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(WORDS, size.width), nn.Embedding(size.length, size.width)
+        self.blocks = nn.Sequential(*(Block(size.width) for _ in range(size.blocks)))
+        self.ln_f, self.head = nn.LayerNorm(size.width), nn.Linear(size.width, WORDS, bias=False)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.wte(ids[:, :-1]) + self.wpe.weight
+        logits: torch.Tensor = self.head(self.ln_f(self.blocks(x)))
+        return F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+
+
+class Unrecorded(nullcontext[Any]):
+    """Stands for a run that is recorded."""
+
+    def __init__(self) -> None:
+        super().__init__(self)
+
+    def loss(self, loss: Any, batch: Any = None) -> Any:
+        """Give a loss back."""
+        return loss
+
+
+def train(size: Size, how: str, folder: Path, steps: int) -> float:
+    """Train some steps, and give the median seconds of those behind the first."""
+    torch.manual_seed(0)
+    model, took = GPT(size), list[float]()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    batch = torch.randint(0, WORDS, (size.batch, size.length + 1))
+    with recorded(model, optimizer, how, folder) as run:
+        for _ in range(WARM + steps):
+            began = perf_counter()
+            optimizer.zero_grad()
+            for ids in batch.chunk(size.parts):
+                run.loss(model(ids) / size.parts, batch=ids).backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            took.append(perf_counter() - began)
+    return median(took[WARM:])
+
+
+def recorded(model: Any, optimizer: Any, how: str, folder: Path) -> Any:
+    """What records a run in one way, or not at all."""
+    if how == "plain":
+        return Unrecorded()
+    keep = Keep(folder / f"{how}.dgrr", record="digest", ops=None if how == "boundaries" else "every", overwrite=True)
+    return record_torch(model, optimizer, keep, level="op" if how == "ops" else "layer")

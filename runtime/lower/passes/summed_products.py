@@ -27,6 +27,8 @@ class _Sum(NamedTuple):
 
 def sum_products(program: Program) -> Program:
     """What a loop only adds products to becomes one sum of products behind the loop."""
+    if LoopPlan.kernel not in program.called:
+        return program
     ops, places = list[LoweredOp](), dict(program.places)
     for op in program.ops:
         behind = list[LoweredOp]()

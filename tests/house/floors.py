@@ -214,7 +214,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["bodies"],
         ["builder", "difference", "passes", "step_tape", "verify"],
         ["record"],
-        ["forward"],
+        ["forward", "same"],
     ],
     "runtime/lower": [
         ["arena", "array_layout", "limits"],

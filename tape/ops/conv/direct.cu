@@ -35,7 +35,7 @@ KERNEL(THREADS, 1) convolve_weights_direct(PARAMETER Call call, Report) {
 
 #else
 // A thread block has results of one output, whose terms it holds, a block of 256 at a time. By -D: PER, results of a thread.
-KERNEL(THREADS, 1) convolve_direct(PARAMETER Call call, Report) {
+KERNEL(THREADS, 4) convolve_direct(PARAMETER Call call, Report) {
   DYNAMIC_SHARED(real, memory);
   const long long* const w = at<const long long>(call, P_WORDS);
   const unsigned M = (unsigned)w[OUTPUTS], results = (unsigned)w[RESULTS], N = (unsigned)w[SAMPLES] * results;

@@ -254,14 +254,14 @@ FLOORS: dict[str, list[list[str]]] = {
         ["bisect_model", "with_model"],
     ],
     "trace/frameworks": [
-        ["jax_equation", "laws", "run", "shard_events", "shared"],
-        ["bisect_torch", "jax_devices", "jax_ops", "pytorch", "recompute"],
-        ["jax_steps", "torch_callbacks"],
+        ["jax_equation", "laws", "renumbered", "run", "shard_events", "shared"],
+        ["jax_devices", "jax_ops", "pytorch", "recompute"],
+        ["bisect_torch", "jax_steps", "torch_callbacks"],
     ],
     "trace/frameworks/pytorch": [
         ["arrays", "early_updates", "known_op", "module_call", "torch_modules", "torch_settings"],
         ["blank_memory", "ranks", "tensor_digests", "torch_optimizer"],
-        ["layer_tape", "part_sums"],
+        ["layer_tape", "part_sums", "restart"],
         ["op_calls"],
         ["torch_run"],
         ["recording"],

@@ -1,6 +1,7 @@
 """Recording a training loop of PyTorch: what is asked for is checked, and the trace begun."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, get_args
 
 from ....base.errors import DomainError, DTypeError
@@ -13,6 +14,7 @@ from ..shared import Framework, TraceTarget, begin
 from .arrays import dtype_word
 from .part_sums import PartSums
 from .ranks import is_of_ranks, of_rank, shards
+from .restart import Restart, drawn_so_far
 from .torch_modules import TorchModules
 from .torch_optimizer import TorchOptimizer
 from .torch_run import Level, TorchRun, state_of
@@ -92,6 +94,9 @@ def record_torch(
     modules = TorchModules(model, master_weights)
     _check_params(torch, modules.params)
     reader = TorchOptimizer(torch, optimizer, modules.trained)
+    restart: Restart | None = getattr(trace, "restart", None)
+    if restart is not None and not restart.restore(torch, modules, reader):
+        restart = None
     target, settings = of_rank(torch, trace), settings_of(torch, modules.params)
     sums = PartSums(torch, modules) if is_of_ranks(trace) else None
     if isinstance(target, str | Keep):  # what golden_trace() records is one file, whatever the commit
@@ -107,7 +112,7 @@ def record_torch(
     for text in shards(torch, modules):
         recorder.event(SHARDS_EVENT, text)
     is_golden = hasattr(trace, "level")
-    return TorchRun(torch, model, modules, optimizer, reader, recorder, chosen, sums, is_golden=is_golden)
+    return TorchRun(torch, model, modules, optimizer, reader, recorder, chosen, sums, restart, is_golden=is_golden)
 
 
 def _begun(torch: Any, modules: TorchModules, reader: TorchOptimizer, seed: int | None, *, calls: bool) -> Run:
@@ -118,6 +123,7 @@ def _begun(torch: Any, modules: TorchModules, reader: TorchOptimizer, seed: int 
         numerics=FOREIGN_NUMERICS,
         seed=torch.initial_seed() % 2**64 if seed is None else seed,
         calls=calls,
+        generators=partial(drawn_so_far, torch),
     )
 
 

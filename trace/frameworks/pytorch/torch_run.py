@@ -21,6 +21,7 @@ from .layer_tape import LayerTape
 from .module_call import loss_scale
 from .op_calls import WHOLE_STEP, OpCalls
 from .part_sums import PartSums
+from .restart import Restart
 from .torch_modules import TorchModules
 from .torch_optimizer import TorchOptimizer
 
@@ -69,6 +70,7 @@ class TorchRun(RecordedRun):
         recorder: TraceRecorder,
         level: Level,
         sums: PartSums | None,
+        restart: Restart | None,
         *,
         is_golden: bool,
     ) -> None:
@@ -80,6 +82,7 @@ class TorchRun(RecordedRun):
         self._scale: float | None = None
         self._torch, self._modules, self._reader = torch, modules, reader
         self._params, self._sums = modules.trained, sums
+        self._restart, self._skipped = restart, 0
         self._early = EarlyUpdates(self._params)
         self._layers = LayerTape(torch, modules, recorder.algorithm)
         together = WHOLE_STEP if is_golden else None
@@ -116,6 +119,37 @@ class TorchRun(RecordedRun):
         self._own, self._calls = [], []
         self._layers.loss(loss)
         return loss
+
+    def skips(self, scaler: Any = None) -> bool:
+        """Whether the loop is to go on with the next step: this one lies before the state that the run begins from.
+
+        Always false but where `bisect_torch` begins from a recorded state: params, the optimizer and PyTorch's
+        generators are set to it. What the loop has of its own, such as batches and a scheduler, it moves on itself.
+
+        Args:
+            scaler: a ``torch.amp.GradScaler``, which gets its recorded scale.
+
+        >>> import tempfile, torch
+        >>> from dgrr.trace import record_torch
+        >>> model = torch.nn.Linear(3, 1)
+        >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        >>> with record_torch(model, optimizer, tempfile.mkdtemp() + "/run.dgrr") as run:
+        ...     for x in torch.ones(4, 8, 3):
+        ...         if run.skips():
+        ...             continue
+        ...         run.loss(model(x).sum()).backward()
+        ...         optimizer.step()
+        >>> run.steps
+        4
+        """
+        if self._restart is None or self._skipped == self._restart.step:
+            return False
+        self._skipped += 1
+        if self._skipped == self._restart.step:
+            self._restart.draw_on(self._torch)
+            if scaler is not None:
+                self._restart.scale_on(scaler)
+        return True
 
     def _hand_over(self, losses: list["_Handed"], loss: Any, batches: list[dict[str, Array]]) -> None:
         """Note a loss; those before it that are spent do not count if no gradients are left of them."""

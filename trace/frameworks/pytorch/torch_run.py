@@ -16,7 +16,7 @@ from ...v2.write.recorder import TraceRecorder
 from ..run import RecordedRun
 from ..shared import leaves, named_arrays, scalar_loss
 from .arrays import array
-from .early_updates import EarlyUpdates, early
+from .early_updates import BackwardSteps, EarlyUpdates, early
 from .layer_tape import LayerTape
 from .module_call import loss_scale
 from .op_calls import WHOLE_STEP, OpCalls
@@ -83,7 +83,7 @@ class TorchRun(RecordedRun):
         self._torch, self._modules, self._reader = torch, modules, reader
         self._params, self._sums = modules.trained, sums
         self._restart, self._skipped = restart, 0
-        self._early = EarlyUpdates(self._params)
+        self._early: EarlyUpdates | BackwardSteps = EarlyUpdates(self._params)
         self._layers = LayerTape(torch, modules, recorder.algorithm)
         together = WHOLE_STEP if is_golden else None
         ops = OpCalls(torch, self._layers, recorder.algorithm, recorder.calls, together) if level == "op" else None
@@ -91,9 +91,12 @@ class TorchRun(RecordedRun):
         self._hooks = [
             model.register_forward_pre_hook(self._called, with_kwargs=True),
             model.register_forward_hook(self._gave),
-            optimizer.register_step_pre_hook(self._before),
-            optimizer.register_step_post_hook(self._after),
         ]
+        if isinstance(optimizer, list):
+            self._early = BackwardSteps(torch, self._params, cast(list[Any], optimizer), self._behind)
+        else:
+            self._hooks.append(optimizer.register_step_pre_hook(self._before))
+            self._hooks.append(optimizer.register_step_post_hook(self._after))
         self._begin_step()
 
     def loss(self, loss: Any, batch: Any = None) -> Any:
@@ -153,7 +156,8 @@ class TorchRun(RecordedRun):
 
     def _hand_over(self, losses: list["_Handed"], loss: Any, batches: list[dict[str, Array]]) -> None:
         """Note a loss; those before it that are spent do not count if no gradients are left of them."""
-        self._early.watch()
+        if isinstance(self._early, EarlyUpdates):
+            self._early.watch()
         if all(param.grad is None for param in self._params.values()):
             losses[:] = [handed for handed in losses if not handed.spent]
         handed = _Handed(self._scalar(loss), batches)
@@ -235,12 +239,20 @@ class TorchRun(RecordedRun):
         """Record the step that was just done."""
         if self._ops is not None:
             self._ops.stop()
+        kept = {name: param.grad for name, param in self._params.items() if param.grad is not None}
+        copy = self._recorder.keeps(self.steps)
+        self._record({name: array(grad, copy=copy) for name, grad in kept.items() if name in self._reader.updated})
+
+    def _behind(self) -> None:
+        """Record the step that was done in the backward pass that ends."""
+        if isinstance(self._early, BackwardSteps):
+            self._record(self._early.taken())
+
+    def _record(self, grads: dict[str, Array]) -> None:
         self._require_loss()
         step, losses = self.steps, [handed.loss for handed in self._losses]
         losses = losses if self._first is None else [self._first]
-        kept = {name: param.grad for name, param in self._params.items() if param.grad is not None}
         copy = self._recorder.keeps(step)
-        grads = {name: array(grad, copy=copy) for name, grad in kept.items() if name in self._reader.updated}
         self._layers.consumed(grads, self._stepped)
         done = CompletedStep(
             step=step,

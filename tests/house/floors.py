@@ -259,8 +259,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["bisect_torch", "jax_steps", "torch_callbacks"],
     ],
     "trace/frameworks/pytorch": [
-        ["arrays", "early_updates", "known_op", "module_call", "torch_modules", "torch_settings"],
-        ["blank_memory", "ranks", "tensor_digests", "torch_optimizer"],
+        ["arrays", "known_op", "module_call", "torch_modules", "torch_settings"],
+        ["blank_memory", "early_updates", "ranks", "tensor_digests", "torch_optimizer"],
         ["layer_tape", "part_sums", "restart"],
         ["op_calls"],
         ["torch_run"],

@@ -1,6 +1,6 @@
 """What is trained, as a recorder gets it before the first step."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -47,6 +47,7 @@ class Run:
         on_nonfinite: whether a loss or gradient that is not finite is recorded, or raises NonFiniteStepError.
         calls: whether calls of ops are told of steps, too.
         parent: the trace whose run this one goes on from.
+        generators: gives the state of random generators, which a keyframe keeps: at most 64 KiB.
 
     Raises DomainError for a bound below 0, or another choice.
 
@@ -66,6 +67,7 @@ class Run:
     on_nonfinite: OnNonfinite = "stop"
     calls: bool = False
     parent: Parent | None = None
+    generators: Callable[[], bytes] = bytes
 
     def __post_init__(self) -> None:
         if self.clip_value is not None and not self.clip_value >= 0:

@@ -61,7 +61,13 @@ class Parser(argparse.ArgumentParser):
         """Both traces, or one where the other is computed."""
         traces = "two traces, the reference first; only one with --model"
         self.add_argument("paths", type=path, nargs="*", metavar="PATH", help=traces)
-        self.set_defaults(paths_of=_two_paths, a=None, b=None)
+        self.set_defaults(paths_of=_two_paths, a=None, b=None, train_b=None)
+
+    def trains(self) -> None:
+        """The functions of the user's that train two runs of PyTorch again."""
+        for letter, whose in (("a", "the first run"), ("b", "the second run, of which no trace is needed")):
+            train = f"function that trains {whose}, recorded with record_torch where it is told"
+            self.add_argument(f"--train-{letter}", metavar=FUNCTION, help=train)
 
     def number(self, option: str, low: int, high: int, metavar: str, help: str, **more: Any) -> None:
         """A whole number."""
@@ -150,7 +156,8 @@ def _two_paths(args: argparse.Namespace) -> list[str]:
             args.parser.error(f"the following arguments are required: {', '.join(missing)}")
         return [args.a, args.b]
     expected = "two traces, PATH_A and PATH_B" if args.model is None else "one trace with --model"
-    if any(given.values()) or len(args.paths) != (2 if args.model is None else 1):
+    alone = args.train_b is not None and len(args.paths) == 1
+    if any(given.values()) or (not alone and len(args.paths) != (2 if args.model is None else 1)):
         count = len(args.paths) + sum(value is not None for value in given.values())
         args.parser.error(f"expected {expected}, got {count}")
     return list(args.paths)

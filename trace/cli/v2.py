@@ -16,7 +16,7 @@ from ..v2.repair.rollback import rollback_v2
 from .answer import Answer, Fact, cut_before, done, judged, listed, part
 from .arguments import UsageError
 from .inspection import state_before, step_facts, step_of, trace_facts
-from .loading import guarded, load_rules, load_run, users_code
+from .loading import guarded, load_function, load_rules, load_run, users_code
 
 if TYPE_CHECKING:
     from ..replaying.edited import Edits
@@ -114,6 +114,16 @@ def compare_with_model(args: argparse.Namespace, compared: Callable[..., Compari
             raise UsageError(f"argument --model: {error}") from error
 
     return _compared(guarded(f"argument --model: {args.model}: while computing", computed))
+
+
+def compare_with_training(args: argparse.Namespace, options: Sequence[str]) -> Answer:
+    """Show the first op by which two runs of PyTorch part, of which one may be trained now."""
+    from ..frameworks.bisect_torch import bisect_torch
+
+    specs = {option: (f"--{option.replace('_', '-')}", getattr(args, option)) for option in options}
+    trains = {option: load_function(*spec) for option, spec in specs.items()}
+    said = " and ".join(f"argument {name}: {spec}" for name, spec in specs.values())
+    return _compared(guarded(f"{said}: while training", lambda: bisect_torch(*args.paths, **trains)))
 
 
 def rebuilt(args: argparse.Namespace) -> "PastStep":

@@ -57,7 +57,7 @@ def step_of(trace: TraceReader, view: StepView) -> dict[str, Any]:
     threshold = None if view.clip is None else view.clip[0]
     together = {"micro_batches": view.micro_batches, "order": view.order}
     foreign = trace.header.numerics == FOREIGN_NUMERICS  # in whose steps alone it may stand, among metrics
-    scale = {LOSS_SCALE: trace.metrics(view.step).get(LOSS_SCALE)} if foreign else {}
+    scale = {LOSS_SCALE: view.metrics().get(LOSS_SCALE)} if foreign else {}
     return {**_hyperparameters(trace, view), "clip_norm": threshold, **together, **scale}
 
 

@@ -76,10 +76,7 @@ class Pair:
 
     def start(self) -> list[TensorDifference]:
         """What differs before the first step that is compared."""
-        a, first = self.a, self.first
-        recorded = a.keyframe_digests(first) if a.has_keyframe(first) else a[first - 1].state_digests
-        digests = recorded, self.b.keyframe_digests(0)
-        return list(self._tensors(self.first, "before", *digests))
+        return list(self._tensors(self.first, "before", _before(self.a, self.first), _before(self.b, 0)))
 
     def views(self, k: int) -> tuple[StepView, StepView]:
         """Step k of both."""
@@ -178,6 +175,10 @@ class Pair:
         except NotRecordedError:
             return None
         return x, y
+
+
+def _before(trace: TraceReader, step: int) -> Digests:
+    return trace.keyframe_digests(step) if trace.has_keyframe(step) else trace[step - 1].state_digests
 
 
 def _held_with(spec: TensorSpec) -> list[str]:

@@ -152,3 +152,111 @@ def test_wrong_arguments_are_refused(recorded: Path) -> None:
 
     with pytest.raises(DomainError, match="argument 'train_b': expected one run, got a second record_torch"):
         bisect_torch(recorded / "right", train_b=twice)
+
+
+def adam(params: Any) -> Any:
+    """Params of two groups, one with a step size of its own."""
+    weight, *others = params
+    return torch.optim.AdamW([{"params": [weight], "lr": 0.02}, {"params": others}], lr=0.01)
+
+
+def momentum(params: Any) -> Any:
+    """A buffer that is not there before its first step."""
+    return torch.optim.SGD(params, lr=0.1, momentum=0.9, dampening=0.5)
+
+
+MAKES = [adam, momentum, torch.optim.RMSprop, torch.optim.Muon]
+
+
+def goes_on(
+    trained: list[int] | None = None, *, make: Any = adam, factor: float = 1.0, scaled: bool = False, ask: bool = True
+) -> Train:
+    """A training with dropout and a schedule, which begins from a recorded state where it is asked to."""
+
+    def train(trace: Any) -> None:
+        torch.manual_seed(3)
+        model = torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.BatchNorm1d(8), torch.nn.Dropout(0.5))
+        model.append(torch.nn.Linear(8, 3))
+        matrices = [param for param in model.parameters() if param.ndim == 2]
+        optimizer = make(matrices if make is torch.optim.Muon else model.parameters())
+        scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+        scaler = torch.amp.GradScaler("cpu", init_scale=2.0, growth_interval=3, enabled=scaled)
+        with record_torch(model, optimizer, trace) as run:
+            for k, (x, y) in enumerate(batches(STEPS)):
+                if ask and run.skips(scaler):
+                    scheduler.step()
+                    continue
+                if trained is not None:
+                    trained.append(k)
+                optimizer.zero_grad()
+                loss = torch.nn.functional.cross_entropy(model(x) * (factor if k >= AT else 1.0), y)
+                scaler.scale(run.loss(loss, batch=(x, y))).backward()
+                scaler.step(optimizer)
+                scaler.update()
+                scheduler.step()
+
+    return train
+
+
+def keyframes(path: Path, every: int = 2) -> Keep:
+    """A trace of digests, with states to begin from."""
+    return Keep(path, record="digest", keyframe_every=every)
+
+
+@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("make", MAKES)
+def test_training_begins_from_the_state_before_the_step(tmp_path: Path, make: Any, scaled: bool) -> None:
+    runs = {name: {"make": make, "scaled": scaled, "factor": f} for name, f in (("a", 1.0), ("b", 1.5))}
+    for name, options in runs.items():
+        goes_on(**options)(keyframes(tmp_path / name))
+    steps = list[int]()
+    a, b = (goes_on(steps, **options) for options in runs.values())
+    found = bisect_torch(tmp_path / "a", tmp_path / "b", train_a=a, train_b=b)
+    assert found.call is not None and (found.step, found.cause) == (AT, Cause.GRADIENT)
+    assert (found.call.call.name, found.call.call.options) == ("aten.mul.Tensor", "other=1.5")
+    assert steps == [AT - 1, AT] * 2, "no step before the last state is trained"
+    assert found.sentence.startswith(f"from step {AT - 1} on, step {AT} is the first that differs: from equal")
+    assert found.notes[-2:] == ["trained again, 2 steps: a", "trained again, 2 steps: b"]
+
+
+@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")
+def test_a_loop_that_does_not_ask_is_trained_from_its_beginning(tmp_path: Path) -> None:
+    goes_on()(keyframes(tmp_path / "a"))
+    goes_on(factor=1.5)(keyframes(tmp_path / "b"))
+    asking, other = list[int](), list[int]()
+    found = bisect_torch(
+        tmp_path / "a", tmp_path / "b", train_a=goes_on(asking), train_b=goes_on(other, factor=1.5, ask=False)
+    )
+    assert found.call is not None and (found.step, found.call.call.options) == (AT, "other=1.5")
+    assert asking == [AT - 1, AT]
+    assert other == [0, *range(AT + 1)], "the first step is seen to be another, and the training left"
+
+
+@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")
+def test_what_is_trained_now_keeps_states_where_the_record_has_them(tmp_path: Path) -> None:
+    goes_on()(keyframes(tmp_path / "a"))
+    before, now = list[int](), list[int]()
+    found = bisect_torch(tmp_path / "a", train_a=goes_on(before), train_b=goes_on(now, factor=1.5))
+    assert found.call is not None and (found.step, found.call.call.options) == (AT, "other=1.5")
+    assert (before, now) == ([AT - 1, AT], [*range(AT + 1), AT - 1, AT])
+
+
+@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")
+@pytest.mark.parametrize("has_calls", ["a", "b"])
+def test_a_part_is_held_against_a_whole_run_that_has_the_calls(tmp_path: Path, has_calls: str) -> None:
+    class WithCalls:
+        level = "op"
+
+        def open_recorder(self, run: Any) -> Any:
+            from dgrr.trace import open_recorder
+
+            path = tmp_path / has_calls
+            return open_recorder(Keep(path, record="digest", keyframe_every=2, ops=(AT,)), run)
+
+    for name, factor in (("a", 1.0), ("b", 1.5)):
+        goes_on(factor=factor)(WithCalls() if name == has_calls else keyframes(tmp_path / name))
+    steps = list[int]()
+    found = bisect_torch(tmp_path / "a", tmp_path / "b", train_a=goes_on(steps), train_b=goes_on(steps, factor=1.5))
+    assert found.call is not None and (found.step, found.call.call.options) == (AT, "other=1.5")
+    assert steps == [AT - 1, AT]

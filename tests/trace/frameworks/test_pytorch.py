@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.tape import DomainError
-from dgrr.trace import Keep, NonFiniteError, Run, compare, open_trace, record_torch, replay
+from dgrr.tape import DomainError, DTypeError
+from dgrr.trace import Keep, NonFiniteError, Run, compare, open_trace, recompute, record_torch, replay
 from dgrr.trace.frameworks.pytorch.arrays import array
 from dgrr.trace.v2.format.digest import Algorithm, InputDigest
 
@@ -497,7 +497,7 @@ def test_gradients_that_are_freed_in_the_backward_pass_are_refused(tmp_path: Pat
         if is_late:
             model[0].weight.register_post_accumulate_grad_hook(freeing)
         loss = run.loss(cross_entropy(model, next(batches(1))))
-        with pytest.raises(DomainError, match="a hook has freed the gradient of '0.weight' in the backward pass. For "):
+        with pytest.raises(DomainError, match="freed the gradient of '0.weight' in the backward pass. Where each "):
             loss.backward()
     cross_entropy(model, next(batches(1))).backward()  # the recorder's hooks are gone with it
 
@@ -509,6 +509,85 @@ def test_an_optimizer_that_steps_in_the_backward_pass_is_refused(tmp_path: Path)
     with record_torch(model, optimizer, tmp_path / "run") as run:
         loss = run.loss(cross_entropy(model, next(batches(1))))
         with pytest.raises(DomainError, match=r"stay until optimizer.step\(\) after backward\(\); it is called in the"):
+            loss.backward()
+
+
+def in_backward(model: Any, make: Any) -> list[Any]:
+    """An optimizer for each param, which steps as soon as the gradient is there and frees it."""
+    optimizers = {param: make([param]) for param in model.parameters()}
+
+    def step(param: Any) -> None:
+        optimizers[param].step()
+        optimizers[param].zero_grad()
+
+    for param in model.parameters():
+        param.register_post_accumulate_grad_hook(step)
+    return list(optimizers.values())
+
+
+def momentum(params: Any) -> Any:
+    """A law with a buffer."""
+    return torch.optim.SGD(params, lr=0.1, momentum=0.9)
+
+
+@pytest.mark.parametrize("make", [momentum, torch.optim.AdamW, torch.optim.RMSprop])
+def test_optimizers_in_the_backward_pass_record_what_one_behind_it_does(tmp_path: Path, make: Any) -> None:
+    """To the bit what one optimizer with a group for each param does: gradients, params, state and layers."""
+    for early in (True, False):
+        model = network()
+        groups = [{"params": [param]} for param in model.parameters()]
+        optimizer = in_backward(model, make) if early else make(groups)
+        with record_torch(model, optimizer, Keep(tmp_path / f"{early}", record="full", ops="every")) as run:
+            for batch in batches(3):
+                run.loss(cross_entropy(model, batch), batch).backward()
+                if not early:
+                    optimizer.step()
+                    optimizer.zero_grad()
+    assert compare(tmp_path / "False", tmp_path / "True", proven=True).same
+    with open_trace(tmp_path / "True") as trace:
+        assert len(trace) == 3 and trace[2].grad_digests.keys() == dict(network().named_parameters()).keys()
+    proven = recompute(tmp_path / "True")
+    assert proven.checked == (0 if make is torch.optim.RMSprop else 3), "its updates follow a law"
+    assert bool(proven) is (make is not torch.optim.RMSprop)
+
+
+def test_a_gradient_that_is_not_finite_ends_the_backward_pass(tmp_path: Path) -> None:
+    model = network()
+    optimizers, loss = in_backward(model, sgd), model(torch.ones(2, 5)).sum() * float("inf")
+    with record_torch(model, optimizers, tmp_path / "run") as run:
+        run.loss(torch.tensor(1.0))
+        with pytest.raises(
+            NonFiniteError, match="finite gradients, got -?inf in '.*' at flat element . of step 0; nothin"
+        ):
+            loss.backward()
+    assert len(open_trace(tmp_path / "run")) == 0
+
+
+def test_lists_of_optimizers_that_do_something_else_are_refused(tmp_path: Path) -> None:
+    model = network()
+    sgds = [sgd([param]) for param in model.parameters()]
+    with pytest.raises(
+        DomainError, match="'optimizer': expected one optimizer, or a list of optimizers of one class; got"
+    ):
+        record_torch(model, [], tmp_path / "run")
+    with pytest.raises(DomainError, match="optimizers of one class; got SGD and Adam$"):
+        record_torch(model, [*sgds[1:], torch.optim.Adam([model[0].weight])], tmp_path / "run")
+    with pytest.raises(DTypeError, match="argument 'optimizer': expected a torch.optim.Optimizer, got int"):
+        record_torch(model, [1], tmp_path / "run")
+    with pytest.raises(DomainError, match="'level': expected 'layer' with a list of optimizers, which step in the"):
+        record_torch(model, sgds, tmp_path / "run", level="op")
+    with record_torch(model, sgds, tmp_path / "behind") as run:
+        run.loss(cross_entropy(model, next(batches(1)))).backward()
+        with pytest.raises(
+            DomainError, match="expected optimizers that step in the backward pass, .* use one optimizer$"
+        ):
+            sgds[0].step()
+    model[0].bias.register_post_accumulate_grad_hook(lambda param: [sgds[1].step(), sgds[1].step()])
+    with record_torch(model, sgds, tmp_path / "twice") as run:
+        loss = run.loss(cross_entropy(model, next(batches(1))))
+        with pytest.raises(
+            DomainError, match="expected one step of each param in a backward pass, got a second one of"
+        ):
             loss.backward()
 
 

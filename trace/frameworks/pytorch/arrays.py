@@ -46,6 +46,13 @@ def array(tensor: Any, *, copy: bool = True) -> Array:
         return _array(local_part(tensor.detach()), copy=copy)
 
 
+def tensor_of(torch: Any, values: Array, dtype: Any) -> Any:
+    """A tensor of the CPU with the bits of an array, in memory of its own."""
+    if not values.size:  # of which torch.frombuffer makes nothing
+        return torch.empty(values.shape, dtype=dtype)
+    return torch.frombuffer(bytearray(values.tobytes()), dtype=dtype).reshape(values.shape)
+
+
 def local_part(tensor: Any) -> Any:
     """What this rank has of a tensor, once it has arrived."""
     if hasattr(tensor, "to_local"):

@@ -1,6 +1,7 @@
-"""Gradients that are used up while the backward pass still runs, which no optimizer's step could record."""
+"""Gradients that are used up while the backward pass still runs: recorded where it is said, refused where it is not."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from ....base.errors import DomainError
@@ -40,6 +41,93 @@ def early(what: str) -> DomainError:
     """The refusal of an update in the backward pass."""
     return DomainError(
         f"record_torch: expected gradients that stay until optimizer.step() after backward(); {what} in the backward "
-        "pass. For the recorded run, leave out the hooks of register_post_accumulate_grad_hook, and call the step of "
-        "one optimizer for all params after backward(), which updates each param as they do"
+        "pass. Where each optimizer steps in a hook of register_post_accumulate_grad_hook, give record_torch all of "
+        "them, in a list"
     )
+
+
+class BackwardSteps:
+    """Optimizers that step in the backward pass, each once: what they take, and the end of the pass.
+
+    ``ended`` is called behind the last of them.
+    """
+
+    def __init__(
+        self, torch: Any, params: Mapping[str, Any], optimizers: Sequence[Any], ended: Callable[[], None]
+    ) -> None:
+        self._torch, self._params, self._ended = torch, params, ended
+        self._names = {id(param): name for name, param in params.items()}
+        self._taken = dict[str, Any]()
+        self._hooks = [optimizer.register_step_pre_hook(self._before) for optimizer in optimizers]
+
+    def taken(self) -> dict[str, Any]:
+        """The gradients of this pass, as they were taken, in the order of the params; the next begins empty."""
+        taken, self._taken = self._taken, {}
+        return {name: taken[name] for name in self._params if name in taken}
+
+    def stop(self) -> None:
+        """Look no more."""
+        for hook in self._hooks:
+            hook.remove()
+
+    def _before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self._torch._C._current_graph_task_id() == -1:
+            raise DomainError(
+                "record_torch: expected optimizers that step in the backward pass, as a list of them says; a step was "
+                "called outside of it. To step after backward(), use one optimizer"
+            )
+        if not self._taken:
+            self._torch.autograd.Variable._execution_engine.queue_callback(self._ended)
+        for param in (param for group in optimizer.param_groups for param in group["params"]):
+            if param.grad is not None:
+                self._take(self._names[id(param)], param.grad)
+
+    def _take(self, name: str, grad: Any) -> None:
+        if name in self._taken:
+            raise DomainError(
+                f"record_torch: expected one step of each param in a backward pass, got a second one of {name!r}; let "
+                "the hook of each param call the step of its own optimizer"
+            )
+        self._taken[name] = grad.detach().clone()
+
+
+def as_one(optimizers: Sequence[Any]) -> Any:
+    """Optimizers of one class as one that has their groups and states, to be read.
+
+    Raises DomainError if there are none, or of several classes.
+    """
+    kinds = list(dict.fromkeys(type(optimizer).__name__ for optimizer in optimizers))
+    if len(kinds) != 1:
+        expected = "expected one optimizer, or a list of optimizers of one class"
+        raise DomainError(
+            f"record_torch: argument 'optimizer': {expected}; got {' and '.join(kinds) or 'an empty list'}"
+        )
+    one = copy(optimizers[0])
+    one.param_groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+    one.state = _States(optimizers)
+    return one
+
+
+class _States(Mapping[Any, Any]):
+    """What several optimizers keep of each param."""
+
+    def __init__(self, optimizers: Sequence[Any]) -> None:
+        self._owners = {param: one for one in optimizers for group in one.param_groups for param in group["params"]}
+
+    def __getitem__(self, param: Any) -> Any:
+        return self._owners[param].state[param]
+
+    def get(self, param: Any, default: Any = None) -> Any:
+        """What is kept of a param, where something is."""
+        return self._owners[param].state.get(param, default)
+
+    def update(self, kept: Mapping[Any, Any]) -> None:
+        """Set what is kept of some params."""
+        for param, value in kept.items():
+            self._owners[param].state[param] = value
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._owners)
+
+    def __len__(self) -> int:
+        return len(self._owners)

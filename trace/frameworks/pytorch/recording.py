@@ -1,7 +1,8 @@
 """Recording a training loop of PyTorch: what is asked for is checked, and the trace begun."""
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from functools import partial
+from typing import Any, cast, get_args
 
 from ....base.errors import DomainError, DTypeError
 from ....base.packages import package
@@ -11,8 +12,10 @@ from ...v2.format.constants import FLOATS, FOREIGN_NUMERICS, SHARDS_EVENT
 from ...v2.format.digest import FORMAT_NAMES
 from ..shared import Framework, TraceTarget, begin
 from .arrays import dtype_word
+from .early_updates import as_one
 from .part_sums import PartSums
 from .ranks import is_of_ranks, of_rank, shards
+from .restart import Restart, drawn_so_far
 from .torch_modules import TorchModules
 from .torch_optimizer import TorchOptimizer
 from .torch_run import Level, TorchRun, state_of
@@ -44,7 +47,8 @@ def record_torch(
     Args:
         model: the ``torch.nn.Module`` that holds all that the optimizer updates.
         optimizer: the ``torch.optim.Optimizer``. Parameter groups may have options of their own; schedulers may change
-            them from step to step.
+            them from step to step. Or a list of optimizers of one class that step in the backward pass, each once, in
+            hooks of ``register_post_accumulate_grad_hook``: each backward pass is then a step of all of them.
         trace: a path; a `Keep`, which says besides the path what the trace keeps, its ``ops`` being what layers take
             and give, and their gradients; or what opens the recorder: ``golden_trace()``. In a path ``{rank}`` stands
             for the number of this process in ``torch.distributed``, 0 where there is one: each has a file of its own,
@@ -65,7 +69,8 @@ def record_torch(
     Raises:
         ModuleNotFoundError: PyTorch is not installed.
         DTypeError: an argument is of another type.
-        DomainError: the optimizer updates a tensor that is no parameter of the model, a parameter is of another dtype
+        DomainError: the optimizer updates a tensor that is no parameter of the model, optimizers in a list are of
+            several classes, or are to be recorded with their ops, a parameter is of another dtype
             or has no shape yet or is a part of a sum, the level is another, or one path is that of several processes.
         TraceWriteError: the trace cannot be begun.
 
@@ -85,13 +90,16 @@ def record_torch(
     """
     torch = package("record_torch", "torch")
     _check("model", model, torch.nn.Module, "torch.nn.Module")
-    _check("optimizer", optimizer, torch.optim.Optimizer, "torch.optim.Optimizer")
-    chosen: Level = level or getattr(trace, "level", None) or "layer"
-    if chosen not in get_args(Level):
-        raise DomainError(f"record_torch: argument 'level': expected 'layer' or 'op', got {level!r}")
+    several = cast(list[Any], optimizer) if isinstance(optimizer, list) else None
+    for each in [optimizer] if several is None else several:
+        _check("optimizer", each, torch.optim.Optimizer, "torch.optim.Optimizer")
+    chosen = _level(trace, level, several)
     modules = TorchModules(model, master_weights)
     _check_params(torch, modules.params)
-    reader = TorchOptimizer(torch, optimizer, modules.trained)
+    reader = TorchOptimizer(torch, optimizer if several is None else as_one(several), modules.trained)
+    restart: Restart | None = getattr(trace, "restart", None)
+    if restart is not None and not restart.restore(torch, modules, reader):
+        restart = None
     target, settings = of_rank(torch, trace), settings_of(torch, modules.params)
     sums = PartSums(torch, modules) if is_of_ranks(trace) else None
     if isinstance(target, str | Keep):  # what golden_trace() records is one file, whatever the commit
@@ -107,7 +115,19 @@ def record_torch(
     for text in shards(torch, modules):
         recorder.event(SHARDS_EVENT, text)
     is_golden = hasattr(trace, "level")
-    return TorchRun(torch, model, modules, optimizer, reader, recorder, chosen, sums, is_golden=is_golden)
+    return TorchRun(torch, model, modules, optimizer, reader, recorder, chosen, sums, restart, is_golden=is_golden)
+
+
+def _level(trace: TraceTarget, level: Level | None, several: list[Any] | None) -> Level:
+    """What is recorded on the way, as asked for here, or by what the trace is for."""
+    if level not in (None, *get_args(Level)):
+        raise DomainError(f"record_torch: argument 'level': expected 'layer' or 'op', got {level!r}")
+    if several is None:
+        return level or getattr(trace, "level", None) or "layer"
+    if level == "op":  # a dispatch mode cannot be left or entered where a backward pass ends
+        expected = "expected 'layer' with a list of optimizers, which step in the backward pass"
+        raise DomainError(f"record_torch: argument 'level': {expected}, got 'op'")
+    return "layer"
 
 
 def _begun(torch: Any, modules: TorchModules, reader: TorchOptimizer, seed: int | None, *, calls: bool) -> Run:
@@ -118,6 +138,7 @@ def _begun(torch: Any, modules: TorchModules, reader: TorchOptimizer, seed: int 
         numerics=FOREIGN_NUMERICS,
         seed=torch.initial_seed() % 2**64 if seed is None else seed,
         calls=calls,
+        generators=partial(drawn_so_far, torch),
     )
 
 

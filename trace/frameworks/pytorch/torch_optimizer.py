@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from ....base.arrays import Array
+from ....base.arrays import Array, Arrays
 from ....runtime.optim import SGD, Adam, AdamW, Rule
 from ....tape.errors import DomainError
 from ..laws import corrections, joined, name_of
 from ..shared import leaves
-from .arrays import PlainArrays, reading
+from .arrays import PlainArrays, reading, tensor_of
 
 _BUFFERS = {"momentum": "momentum_buffer", "m": "exp_avg", "v": "exp_avg_sq"}
 """What a law calls a buffer, and what PyTorch calls it."""
@@ -42,9 +42,13 @@ class TorchOptimizer:
         several = self._names if len(self._names) > 1 else []
         self.groups = tuple(tuple(place[name] for name in names) for names in several)
         self.updated = {name for names in self._names for name in names}
-        counts = {place[name]: self._count(name) for names in self._names for name in names}
-        self.start = max(counts.values(), default=0)
-        self.counts = {i: count for i, count in counts.items() if count != self.start}
+        self._begin({name: self._count(name) for names in self._names for name in names})
+
+    def _begin(self, counts: Mapping[str, int]) -> None:
+        """Count from so many updates of each param on."""
+        updated = {i: counts[name] for i, name in enumerate(self._params) if name in self.updated}
+        self.start = max(updated.values(), default=0)
+        self.counts = {i: count for i, count in updated.items() if count != self.start}
 
     def hyper(self) -> dict[str, float]:
         """The hyperparameters of all groups as they are now.
@@ -67,6 +71,31 @@ class TorchOptimizer:
         if self._law is not None and issubclass(self._law, Adam) and len(self._names) == 1:
             found["corrections"] = np.array(corrections(self.hyper(), step))
         return found | {key: self._buffer(key, *place, copy=copy) for key, place in self._buffers.items()}
+
+    def restore(self, values: Arrays, counts: Mapping[str, int]) -> bool:
+        """Set what the optimizer keeps to recorded values, of each param after so many updates.
+
+        False, with nothing changed, where it keeps something that the trace does not hold.
+        """
+        recorded = {owner: values[key] for key, owner in self._buffers.items() if key in values}
+        if self._law is not None:
+            recorded |= {("step", name): np.array(float(count)) for name, count in counts.items()}
+        probed, updated = self._probed(), [name for names in self._names for name in names if counts[name]]
+        kept = {
+            name: {key: value for key, value in probed.get(name, {}).items() if value is not None} for name in updated
+        }
+        if not all(name in probed and (key, name) in recorded for name in updated for key in kept[name]):
+            return False
+        for name in updated:
+            found = {key: self._like_probed(name, like, recorded[key, name]) for key, like in kept[name].items()}
+            self._optimizer.state[self._params[name]] = found
+        self._begin(counts)
+        return True
+
+    def _like_probed(self, name: str, like: Any, values: Array) -> Any:
+        """A recorded tensor of a param's, where one without memory tells its dtype and its device."""
+        made = tensor_of(self._torch, values, getattr(self._torch, values.dtype.name))
+        return made.to(like.dtype).to(self._params[name].device if like.is_meta else like.device)
 
     def _laid_out(self) -> Iterator[tuple[str, tuple[str, str]]]:
         """Every buffer as the law names it, with PyTorch's name and the param; buffer by buffer."""

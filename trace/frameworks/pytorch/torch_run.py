@@ -16,11 +16,12 @@ from ...v2.write.recorder import TraceRecorder
 from ..run import RecordedRun
 from ..shared import leaves, named_arrays, scalar_loss
 from .arrays import array
-from .early_updates import EarlyUpdates, early
+from .early_updates import BackwardSteps, EarlyUpdates, early
 from .layer_tape import LayerTape
 from .module_call import loss_scale
 from .op_calls import WHOLE_STEP, OpCalls
 from .part_sums import PartSums
+from .restart import Restart
 from .torch_modules import TorchModules
 from .torch_optimizer import TorchOptimizer
 
@@ -70,6 +71,7 @@ class TorchRun(RecordedRun):
         recorder: TraceRecorder,
         level: Level,
         sums: PartSums | None,
+        restart: Restart | None,
         *,
         is_golden: bool,
     ) -> None:
@@ -81,7 +83,8 @@ class TorchRun(RecordedRun):
         self._scale: float | None = None
         self._torch, self._modules, self._reader = torch, modules, reader
         self._params, self._sums = modules.trained, sums
-        self._early = EarlyUpdates(self._params)
+        self._restart, self._skipped = restart, 0
+        self._early: EarlyUpdates | BackwardSteps = EarlyUpdates(self._params)
         self._layers = LayerTape(torch, modules, recorder.algorithm)
         together = WHOLE_STEP if is_golden else None
         ops = OpCalls(torch, self._layers, recorder.algorithm, recorder.calls, together) if level == "op" else None
@@ -89,9 +92,12 @@ class TorchRun(RecordedRun):
         self._hooks = [
             model.register_forward_pre_hook(self._called, with_kwargs=True),
             model.register_forward_hook(self._gave),
-            optimizer.register_step_pre_hook(self._before),
-            optimizer.register_step_post_hook(self._after),
         ]
+        if isinstance(optimizer, list):
+            self._early = BackwardSteps(torch, self._params, cast(list[Any], optimizer), self._behind)
+        else:
+            self._hooks.append(optimizer.register_step_pre_hook(self._before))
+            self._hooks.append(optimizer.register_step_post_hook(self._after))
         self._begin_step()
 
     def loss(self, loss: Any, batch: Any = None) -> Any:
@@ -118,9 +124,41 @@ class TorchRun(RecordedRun):
         self._layers.loss(loss)
         return loss
 
+    def skips(self, scaler: Any = None) -> bool:
+        """Whether the loop is to go on with the next step: this one lies before the state that the run begins from.
+
+        Always false but where `bisect_torch` begins from a recorded state: params, the optimizer and PyTorch's
+        generators are set to it. What the loop has of its own, such as batches and a scheduler, it moves on itself.
+
+        Args:
+            scaler: a ``torch.amp.GradScaler``, which gets its recorded scale.
+
+        >>> import tempfile, torch
+        >>> from dgrr.trace import record_torch
+        >>> model = torch.nn.Linear(3, 1)
+        >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        >>> with record_torch(model, optimizer, tempfile.mkdtemp() + "/run.dgrr") as run:
+        ...     for x in torch.ones(4, 8, 3):
+        ...         if run.skips():
+        ...             continue
+        ...         run.loss(model(x).sum()).backward()
+        ...         optimizer.step()
+        >>> run.steps
+        4
+        """
+        if self._restart is None or self._skipped == self._restart.step:
+            return False
+        self._skipped += 1
+        if self._skipped == self._restart.step:
+            self._restart.draw_on(self._torch)
+            if scaler is not None:
+                self._restart.scale_on(scaler)
+        return True
+
     def _hand_over(self, losses: list["_Handed"], loss: Any, batches: list[dict[str, Array]]) -> None:
         """Note a loss; those before it that are spent do not count if no gradients are left of them."""
-        self._early.watch()
+        if isinstance(self._early, EarlyUpdates):
+            self._early.watch()
         if all(param.grad is None for param in self._params.values()):
             losses[:] = [handed for handed in losses if not handed.spent]
         handed = _Handed(self._scalar(loss), batches)
@@ -205,18 +243,25 @@ class TorchRun(RecordedRun):
         """Record the step that was just done."""
         if self._ops is not None:
             self._ops.stop()
+        kept = {name: param.grad for name, param in self._params.items() if param.grad is not None}
+        self._record({name: grad for name, grad in kept.items() if name in self._reader.updated})
+
+    def _behind(self) -> None:
+        """Record the step that was done in the backward pass that ends."""
+        if isinstance(self._early, BackwardSteps):
+            self._record(self._early.taken())
+
+    def _record(self, grads: Mapping[str, Any]) -> None:
         self._require_loss()
         step, losses = self.steps, [handed.loss for handed in self._losses]
         losses = losses if self._first is None else [self._first]
-        kept = {name: param.grad for name, param in self._params.items() if param.grad is not None}
-        taken = {name: grad for name, grad in kept.items() if name in self._reader.updated}
-        self._layers.consumed(taken, self._stepped)
+        self._layers.consumed(grads, self._stepped)
         read, copy = self._reader.arrays, self._recorder.keeps_values
         done = CompletedStep(
             step=step,
             loss=reduce(np.add, losses),
             hyper=self._reader.hyper(),
-            grads={name: read(grad, copy=copy) for name, grad in taken.items()},
+            grads={name: read(grad, copy=copy) for name, grad in grads.items()},
             **state_of(self._modules, self._reader, step + 1, copy=copy),
             batch=self._batch(),
             micro_batches=len(losses),

@@ -403,6 +403,11 @@ class TraceReader(Sequence[StepView]):
         digests = self._locator.keyframe(step)[1].digests
         return {t.name: d for t, d in zip(self.schema.tensors, digests, strict=True)}
 
+    def generators(self, step: int) -> bytes:
+        """The state of random generators in the KEYFRAME before `step`. Raises NotRecordedError where there is none."""
+        self._require_keyframe(step)
+        return self._locator.keyframe(step)[1].generator
+
     def events(self, before: int | None = None) -> Iterator[tuple[int, EventRecord]]:
         """Every EVENT with the number of steps before it, or those before so many steps; one pass over the heads."""
         return self._locator.every(EVENT, before)

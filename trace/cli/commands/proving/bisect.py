@@ -12,12 +12,15 @@ from ...formats import format_of, require_answer
 HELP = """
 Find the first different step of two runs, reading or computing only a few.
 
-MODULE is in the current folder, or installed.
+With --train-b, of two runs of PyTorch the first different op: its name, options, layer and line. MODULE is in the
+current folder, or installed.
 
 examples:
   dgrr bisect old.dgrr new.dgrr                    from the links of both
   dgrr bisect old.dgrr --model train:run           from the recorded states
   dgrr bisect --git old.dgrr --model train:run     in git bisect run: which commit changed the numbers
+  dgrr bisect good.dgrr moved.dgrr --train-a run:good --train-b run:moved    which op made two runs of PyTorch part
+  dgrr bisect good.dgrr --train-a run:good --train-b run:moved               the same of what is trained now
 """
 
 
@@ -26,15 +29,21 @@ def add_arguments(parser: Parser) -> None:
     parser.model("recompute steps of the run with this function, which returns (loss_fn, batches)")
     parser.rules()
     parser.mode()
+    parser.trains()
     parser.add_argument("--proven", action="store_true", help="validate the files first")
     git = "exit as git bisect run expects: 0 the same, 4 different, 125 unknown"
     parser.add_argument("--git", action="store_true", help=git)
 
 
 def run(args: argparse.Namespace) -> Answer:
+    trained = [option for option in ("train_a", "train_b") if getattr(args, option)]
     if args.model is not None:
+        for option in trained:
+            args.parser.error(f"argument --{option.replace('_', '-')}: not allowed with argument --model")
         return _with_model(args)
     args.parser.require_model(args)
+    if trained:
+        return _with_training(args, trained)
     return format_of(args).compare(args, "bitwise")
 
 
@@ -45,6 +54,18 @@ def _with_model(args: argparse.Namespace) -> Answer:
 
     with _no_bytecode():
         return compare_with_model(args, bisect_with_model)
+
+
+def _with_training(args: argparse.Namespace, options: list[str]) -> Answer:
+    for path in args.paths:
+        if require_answer(args, path) == 1:
+            args.parser.error(f"argument PATH: {path} is of version 1, which holds no run of PyTorch")
+    if args.proven:
+        args.parser.error("argument --proven: not allowed with --train-a and --train-b: validate the files before")
+    from ...v2 import compare_with_training
+
+    with _no_bytecode():
+        return compare_with_training(args, options)
 
 
 @contextmanager

@@ -50,6 +50,29 @@ def test_it_trains_to_the_bits_of_the_captured_step(training: Library) -> None:
     assert not [name for name, array in arrays.items() if held[name].tobytes() != array.tobytes()]
 
 
+def chosen_loss(p: Any, batch: Any) -> Any:
+    """The loss of one of two sides, which use other parameters; a batch chooses by its sum."""
+    x, labels = batch
+    on_true, on_false = (lambda x: ops.tanh(x @ p["left"])), (lambda x: x @ p["right"] * 0.5)
+    return ops.cross_entropy(ops.cond(x.sum() > 0, on_true, on_false, x), labels)
+
+
+@pytest.mark.long
+def test_a_step_that_chooses_trains_the_side_that_it_took(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    params = {name: rng.standard_normal((6, 3)).astype(np.float32) for name in ("left", "right")}
+    given = [(sign * abs(x), labels) for (x, labels), sign in zip(batches(), (1, -1, -1, 1), strict=True)]
+    own = capture(chosen_loss, params, SGD(0.1), given[0])
+    loaded = Loaded(export_library(own, tmp_path, target=host(), name="chosen")[host()])
+    for x, labels in given:
+        before = {name: array.copy() for name, array in loaded.held().items()}
+        (loss,) = loaded(x, labels)
+        assert loss.tobytes() == np.asarray(own((x, labels))).tobytes()
+        held = loaded.held()
+        assert not [name for name, array in own.params.items() if held[name].tobytes() != array.tobytes()]
+        assert [held[n].tobytes() != before[n].tobytes() for n in ("left", "right")] == [x.sum() > 0, x.sum() < 0]
+
+
 @pytest.mark.parametrize("accumulate", [1, 2])
 def test_it_hands_out_what_a_step_shows(accumulate: int, tmp_path: Path) -> None:
     given = batches() if accumulate == 1 else [tuple(batches()[i : i + 2]) for i in (0, 2)]

@@ -29,7 +29,9 @@ from .plan import HASHES, PlannedStep, plan_text, rate_name
 
 SOURCES = ("judge.c", "bytes.h", "alone.h")
 
-WASM = "-ffreestanding -nostdlib -Wl,--no-entry,--allow-undefined,--export=__heap_base,--stack-first,-z,stack-size=1048576"
+WASM = (
+    "-ffreestanding -nostdlib -Wl,--no-entry,--allow-undefined,--export=__heap_base,--stack-first,-z,stack-size=1048576"
+)
 """For a module whose host is ``judge.mjs``; a stack that is too small ends it, and overwrites nothing."""
 
 

@@ -1,16 +1,18 @@
 // The judge works in a thread of its own, so that the page stays alive; a trace that is chosen meanwhile takes its place.
+// In a page from the disk such a thread can load no module, so the text of judge.mjs is its script.
 
 const WORK = `
-onmessage = async ({ data: [module, trace, batches] }) => {
+onmessage = async ({ data }) => {
   try {
-    postMessage(await judge(new Uint8Array(module), new Uint8Array(trace), new Uint8Array(batches)));
+    postMessage(await judge(...data.map((bytes) => new Uint8Array(bytes))));
   } catch (error) {
     postMessage({ code: null, text: \`\${error}\` });
   }
 };`;
 
 const [module, batches, program] = await Promise.all(["judge.wasm", "batches.bin", "judge.mjs"].map(unpacked));
-const source = URL.createObjectURL(new Blob([program, WORK], { type: "text/javascript" }));
+const exported = new TextDecoder().decode(program);
+const script = URL.createObjectURL(new Blob([exported.replace(/^export /gm, ""), WORK], { type: "text/javascript" }));
 let worker;
 
 function show(code, verdict, why, steps, time) {
@@ -31,7 +33,7 @@ function answered({ code, text }, began) {
 async function prove([file]) {
   if (file === undefined) return;
   worker?.terminate();
-  const mine = (worker = new Worker(source, { type: "module" }));
+  const mine = (worker = new Worker(script));
   find("name").textContent = `${file.name}, ${file.size.toLocaleString("en")} bytes`;
   show(undefined, "…", "Computing every step again …", "–", "–");
   const trace = await file.arrayBuffer();

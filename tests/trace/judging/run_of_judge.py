@@ -29,9 +29,9 @@ def run() -> tuple[Any, Any]:
     return loss_fn, batches()
 
 
-def train(path: Path, *, keep: Mapping[str, Any] | None = None, **options: Any) -> None:
+def train(path: Path, *, loss: Any = loss_fn, keep: Mapping[str, Any] | None = None, **options: Any) -> None:
     """Record seven steps."""
     state = {"mean": np.zeros(6, np.float32)}
     trace = Keep(path, record="grads", **keep or {})
-    trainer = Trainer(loss_fn, NET.init(seed=1), Adam(0.01), model_state=state, trace=trace, seed=5, **options)
+    trainer = Trainer(loss, NET.init(seed=1), Adam(0.01), model_state=state, trace=trace, seed=5, **options)
     trainer.fit(batches(), steps=7)

@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,8 +18,19 @@ from .run_of_judge import batches, loss_fn, train
 HERE = Path(__file__).parent
 BUILD = HERE.parents[2] / "docs" / "examples" / "browser" / "judge.py"
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
-PROVEN = (0, "ok: steps 0 to 6 are proven: data, losses, gradients and states")
-Judge = Callable[..., tuple[int, str]]
+PROVEN = "ok: steps 0 to 6 are proven: data, losses, gradients and states"
+ANSWERS = {
+    "run.dgrr": (0, PROVEN),
+    "run.dgrr --from 2 --to 4": (0, "ok: steps 0 to 4 are proven: data, losses, gradients and states"),
+    "run.dgrr --to x": (1, "usage: expected the number of a step, got x"),
+    "run.dgrr --from 12": (1, "usage: there are no such steps: the trace has 7"),
+    "forged.dgrr": (5, "gradient: step 3: 3.weight: its gradient differs"),
+    "flipped.dgrr": (3, "corrupt: the frame at byte 256 is not whole: the CRC of its front"),
+    "cut.dgrr": (3, "torn-tail: the frame at byte 3488 is not whole: the file ends in it"),
+}
+"""Of a trace with options: those that the program gives, which `test_judge` holds against what is recorded."""
+
+Call = list[str]
 
 pytestmark = pytest.mark.long
 
@@ -42,51 +53,38 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def on_aarch64(folder: Path) -> Judge:
-    """The program of aarch64, which asks Linux alone."""
+def on_aarch64(folder: Path, calls: Sequence[Call]) -> list[tuple[int, str]]:
+    """The answers of the program of aarch64, which asks Linux alone."""
     judge, program = folder / "judge", folder / "program"
     machine = ["--target=aarch64-linux-gnu", "-fuse-ld=lld", "-static", "-ffreestanding", "-nostdlib"]
     flags = ["-std=c99", "-pedantic", *WARNINGS, "-O2", f"-I{judge / 'aarch64'}"]
     parts = [judge / "judge.c", HERE / "bare.c", judge / "aarch64" / "step_0.o"]
     subprocess.run(["clang", *machine, *flags, *map(str, parts), "-o", str(program)], check=True)
-
-    def run(trace: Path, *options: str) -> tuple[int, str]:
-        call = ["qemu-aarch64", str(program), str(trace), str(judge / "batches.bin"), *options]
-        done = subprocess.run(call, capture_output=True, text=True, check=False, timeout=60)
-        return done.returncode, done.stdout.strip()
-
-    return run
+    given = [["qemu-aarch64", str(program), trace, str(judge / "batches.bin"), *options] for trace, *options in calls]
+    done = [subprocess.run(each, capture_output=True, text=True, check=False, timeout=60) for each in given]
+    return [(each.returncode, each.stdout.strip()) for each in done]
 
 
-def in_node(folder: Path) -> Judge:
-    """The module, made as the command says."""
+def in_node(folder: Path, calls: Sequence[Call]) -> list[tuple[int, str]]:
+    """The answers of the module, made as the command says."""
     subprocess.run(f"{command('wasm32')} {' '.join(WARNINGS)}", shell=True, cwd=folder / "judge", check=True)
-
-    def run(trace: Path, *options: str) -> tuple[int, str]:
-        call = ["node", str(HERE / "judged.mjs"), str(folder / "judge"), str(trace), *options]
-        done = subprocess.run(call, capture_output=True, text=True, check=True, timeout=60)
-        answer = json.loads(done.stdout)
-        return answer["code"], answer["text"]
-
-    return run
+    given = ["node", str(HERE / "judged.mjs"), str(folder / "judge"), json.dumps(calls)]
+    done = subprocess.run(given, capture_output=True, text=True, check=True, timeout=60)
+    return [(code, text) for code, text in json.loads(done.stdout)]
 
 
 @pytest.mark.parametrize(
-    "made",
+    "answers",
     [
         pytest.param(on_aarch64, marks=needs("clang", "ld.lld", "qemu-aarch64")),
         pytest.param(in_node, marks=needs("clang", "wasm-ld", "node")),
     ],
 )
-def test_it_answers_as_the_program_does(folder: Path, made: Callable[[Path], Judge]) -> None:
-    judge = made(folder)
-    assert judge(folder / "run.dgrr") == PROVEN
-    assert judge(folder / "run.dgrr", "--from", "2", "--to", "4")[1].startswith("ok: steps 0 to 4 are proven")
-    assert judge(folder / "forged.dgrr") == (5, "gradient: step 3: 3.weight: its gradient differs")
-    assert judge(folder / "flipped.dgrr") == (3, "corrupt: the frame at byte 256 is not whole: the CRC of its front")
-    assert judge(folder / "cut.dgrr") == (3, "torn-tail: the frame at byte 3488 is not whole: the file ends in it")
-    assert judge(folder / "run.dgrr", "--to", "x") == (1, "usage: expected the number of a step, got x")
-    assert judge(folder / "run.dgrr", "--from", "12") == (1, "usage: there are no such steps: the trace has 7")
+def test_it_answers_as_the_program_does(
+    folder: Path, answers: Callable[[Path, Sequence[Call]], list[tuple[int, str]]]
+) -> None:
+    calls = [[str(folder / trace), *options] for trace, *options in map(str.split, ANSWERS)]
+    assert answers(folder, calls) == list(ANSWERS.values())
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +112,7 @@ def answer(browser: Browser, trace: Path) -> tuple[str, str, str]:
 @needs("clang", "wasm-ld")
 def test_the_page_proves_a_trace(page: Path, folder: Path, browser: Browser) -> None:
     browser.open(page)
-    assert answer(browser, folder / "run.dgrr") == ("ok", PROVEN[1].removeprefix("ok: "), "7: 0 to 6")
+    assert answer(browser, folder / "run.dgrr") == ("ok", PROVEN.removeprefix("ok: "), "7: 0 to 6")
     assert text(browser, "name").startswith("run.dgrr, ")
     found = answer(browser, folder / "forged.dgrr")
     assert found == ("gradient", "step 3: 3.weight: its gradient differs", "none")

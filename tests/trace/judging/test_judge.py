@@ -7,6 +7,7 @@ import sys
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import xxhash
@@ -100,6 +101,36 @@ def test_a_trace_with_another_digest_is_refused(judge: Judge, tmp_path: Path) ->
     train(tmp_path / "other.dgrr", keep={"digest": "sha256"})
     text = "unsupported: a reader of version 2 for digest 2 is needed; this one is for digest 1"
     assert judge(tmp_path / "other.dgrr") == (3, text)
+
+
+@pytest.mark.long
+def test_traces_of_other_runs_are_refused(judge: Judge, tmp_path: Path) -> None:
+    """One has other tensors, the other another loss with the same gradients."""
+
+    def higher(p: Any, batch: Any, ctx: Any) -> Any:
+        loss, state = loss_fn(p, batch, ctx)
+        return loss + 1.0, state
+
+    train(tmp_path / "tensors.dgrr", ema=0.9)
+    text = "unproven: its tensors and rules are not those of the trace for which this judge was made"
+    assert judge(tmp_path / "tensors.dgrr") == (6, text)
+    train(tmp_path / "loss.dgrr", loss=higher)
+    code, text = judge(tmp_path / "loss.dgrr")
+    assert (code, text.partition(": computed")[0]) == (5, "gradient: step 0: the loss has other bits")
+
+
+def test_a_trace_without_its_seal_is_unsealed(folder: Path, judge: Judge, tmp_path: Path) -> None:
+    data, cut = (folder / "run.dgrr").read_bytes(), tmp_path / "cut.dgrr"
+    cut.write_bytes(data[: data.rindex(b"\xdaGRF")])
+    assert judge(cut) == (3, "unsealed: what is recorded agrees, but the run was not finished")
+
+
+def test_a_header_that_no_writer_writes_is_corrupt(folder: Path, judge: Judge, tmp_path: Path) -> None:
+    data, other = bytearray((folder / "run.dgrr").read_bytes()), tmp_path / "other.dgrr"
+    data[200] = 1  # reserved
+    data[252:256] = zlib.crc32(data[:252]).to_bytes(4, "little")
+    other.write_bytes(data)
+    assert judge(other) == (3, "corrupt: the header says what no writer says")
 
 
 def test_a_forged_gradient_is_named(folder: Path, judge: Judge, tmp_path: Path) -> None:

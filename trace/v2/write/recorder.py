@@ -107,7 +107,7 @@ class TraceRecorder:
 
     @property
     def keeps_values(self) -> bool:
-        """Whether the values of the last step are read at the end too: then, if they may change, they must be copies."""
+        """Whether values of the last step are read at the end too: then, if they may change, they must be copies."""
         return bool(self._values_budget or self._sketches)
 
     def digests_state(self, step: int) -> bool:

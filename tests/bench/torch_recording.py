@@ -1,18 +1,18 @@
 """What recording PyTorch costs: times of a step and peaks of memory, in the form of docs/golden_traces_pytorch.md.
 
-    python -m dgrr.tests.bench.torch_recording [--models NAME …] [--rounds N] [--memory]
+    python -m dgrr.tests.bench.torch_recording [--models NAME …] [--rounds N] [--steps N] [--memory]
 
 A model in the manner of nanoGPT is trained plainly, with records at the boundaries of steps (digests of loss, batch,
-gradients, params and state), of every layer at every step, and of every op at every step. Rounds alternate; the table
-has the median over the rounds of the time of a step as a multiple of the plain one's in the same round. ``floor`` is
-that multiple if nothing but the hash of what is digested were added, at the rate at which this machine hashes. With
-``--memory`` it is peaks of memory, each of a process of its own, over what the process held before the first step.
+gradients, params and state), of every layer at every step, and of every op at every step, on one thread. The rounds
+alternate, and the table has the median over the rounds of the median step, as a multiple of the plain one's of the same
+round. Below each stands the least that hashing leaves possible: the bytes that are digested, at the rate at which this
+machine hashes a mebibyte. With ``--memory`` it is the peaks of memory, each of a process of its own that has trained a
+small model before, over what it held then.
 """
 
 import argparse
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
@@ -20,12 +20,12 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import torch
 from torch import nn
 
-from dgrr.tape import set_threads
 from dgrr.tape.numerics.prepared.places import address_of
 from dgrr.tape.numerics.xxh3.anywhere import DigestAnywhere
 from dgrr.trace import Keep, record_torch
@@ -47,7 +47,12 @@ class Size(NamedTuple):
     parts: int = 1
 
 
-SIZES = {"small": Size(2, 64, 4, 32), "gpt": Size(4, 128, 16, 128), "accumulating": Size(4, 128, 64, 128, 4)}
+SIZES = {
+    "small": Size(2, 64, 4, 32),
+    "short": Size(4, 128, 8, 64),
+    "long": Size(4, 128, 16, 128),
+    "accumulating": Size(4, 128, 64, 128, 4),
+}
 HOW = ("plain", "boundaries", "layers", "ops")
 
 
@@ -127,3 +132,86 @@ def recorded(model: Any, optimizer: Any, how: str, folder: Path) -> Any:
         return Unrecorded()
     keep = Keep(folder / f"{how}.dgrr", record="digest", ops=None if how == "boundaries" else "every", overwrite=True)
     return record_torch(model, optimizer, keep, level="op" if how == "ops" else "layer")
+
+
+def digested(size: Size, how: str, folder: Path) -> float:
+    """Bytes that are digested in a step: params, gradients and two moments, and what is met on the way."""
+    own = 4 * sum(param.nbytes for param in GPT(size).parameters())
+    if how == "plain":
+        return 0
+    found, of = [0], TensorDigests.of
+
+    def counted(self: TensorDigests, tensor: Any, kind: Any) -> bytes:
+        found[0] += kind.nbytes
+        return of(self, tensor, kind)
+
+    with patch.object(TensorDigests, "of", counted):
+        train(size, how, folder, 1)
+    return own + found[0] / (WARM + 1)
+
+
+def hash_rate() -> float:
+    """Bytes that are hashed in a second, of a mebibyte that is hashed again and again."""
+    array, took = np.ones(1 << 18, np.float32), list[float]()
+    made = DigestAnywhere(bytes(16), array.shape, 4, array.dtype)
+    for _ in range(100):
+        began = perf_counter()
+        made(address_of(array))
+        took.append(perf_counter() - began)
+    return array.nbytes / median(took)
+
+
+def show_times(names: list[str], rounds: int, steps: int) -> None:
+    """Print the table of times."""
+    print(f"| on one thread | plain | {' | '.join(HOW[1:])} |\n|---|---|---|---|---|")
+    for name in names:
+        size, found = SIZES[name], list[dict[str, float]]()
+        with TemporaryDirectory() as folder:
+            for _ in range(rounds):
+                found.append({how: train(size, how, Path(folder), steps) for how in HOW})
+            least = {how: digested(size, how, Path(folder)) / hash_rate() for how in HOW[1:]}
+        plain = median(one["plain"] for one in found)
+        ratios = [median(one[how] / one["plain"] for one in found) for how in HOW[1:]]
+        print(f"| {name} | {1e3 * plain:.0f} ms | {' | '.join(f'{ratio:.2f}' for ratio in ratios)} |")
+        print(f"| {name}, hashing alone | | {' | '.join(f'{1 + least[how] / plain:.2f}' for how in HOW[1:])} |")
+
+
+def show_memory(names: list[str]) -> None:
+    """Print the table of memory."""
+    print(f"| peak | plain | {' | '.join(HOW[1:])} |\n|---|---|---|---|---|")
+    for name in names:
+        code = "import sys; from dgrr.tests.bench.torch_recording import peak; print(peak(*sys.argv[1:]))"
+        peaks = {
+            how: int(subprocess.run([sys.executable, "-c", code, name, how], check=True, stdout=subprocess.PIPE).stdout)
+            for how in HOW
+        }
+        ratios = " | ".join(f"{peaks[how] / peaks['plain']:.2f}" for how in HOW[1:])
+        print(f"| {name} | {peaks['plain'] / 1024:.0f} MiB | {ratios} |")
+
+
+def peak(name: str, how: str) -> int:
+    """KiB that training takes at most, over what a process has that has trained a small model."""
+    torch.set_num_threads(1)
+    with TemporaryDirectory() as folder:
+        train(SIZES["small"], how, Path(folder), 1)
+        before = getrusage(RUSAGE_SELF).ru_maxrss
+        train(SIZES[name], how, Path(folder), 2)
+    return getrusage(RUSAGE_SELF).ru_maxrss - before
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", nargs="+", choices=SIZES, default=["small", "short", "long"])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=6, help="of a run")
+    parser.add_argument("--memory", action="store_true", help="peaks of memory instead")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    if args.memory:
+        show_memory(args.models)
+    else:
+        show_times(args.models, args.rounds, args.steps)
+
+
+if __name__ == "__main__":
+    main()

@@ -23,6 +23,8 @@ POLICY = "rtol=1e-4,atol=1e-6"
 """How close two runs of a framework that promises no bits are by default."""
 
 
+_NESTS = Mapping | list | tuple
+
 TraceTarget: TypeAlias = FilePath | Keep | RecorderFactory
 """Where a run is recorded: the path of its trace, what is kept there, or what opens its recorder."""
 
@@ -150,7 +152,7 @@ def leaves(nest: object, path: str = "") -> Iterator[tuple[str, object]]:
     >>> list(leaves({"x": (1, 2), "y": None}))
     [('x.0', 1), ('x.1', 2)]
     """
-    if isinstance(nest, Mapping | list | tuple):
+    if isinstance(nest, _NESTS):
         inside = cast(Mapping[Any, Any] | Sequence[Any], nest)
         for key, item in inside.items() if isinstance(inside, Mapping) else enumerate(inside):
             yield from leaves(item, f"{path}.{key}" if path else str(key))

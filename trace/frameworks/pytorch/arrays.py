@@ -133,7 +133,7 @@ class _Lent:
         self.__array_interface__ = {
             "data": (tensor.data_ptr(), False),
             "shape": tuple(tensor.shape),
-            "strides": tuple(size * stride for stride in tensor.stride()),
+            "strides": None if tensor.is_contiguous() else tuple(size * stride for stride in tensor.stride()),
             "typestr": f"|V{size}",
             "version": 3,
         }

@@ -47,6 +47,7 @@ class LayerTape:
         self.digest: Callable[[Any], bytes] = TensorDigests(torch, algorithm)
         self._algorithm = algorithm
         self._torch, self._modules, self._frames = torch, modules, Frames(torch)
+        self._running: Callable[[], int] = torch._C._current_graph_task_id
         self._hooks = list[Any]()
         self._begin()
 
@@ -118,12 +119,11 @@ class LayerTape:
 
     def is_backward(self) -> bool:
         """Whether a backward pass is running, within which checkpointed layers run again."""
-        running: int = self._torch._C._current_graph_task_id()
-        return running != -1
+        return self._running() != -1
 
-    def at_work(self) -> tuple[str, str]:
+    def at_work(self, in_backward: bool) -> tuple[str, str]:
         """The layer that is at work, and the user's line; in the backward pass those of the forward pass."""
-        if not self.is_backward():
+        if not in_backward:
             return "" if self._inside is None else self._inside.scope, shown(self._frames.user())
         scope, place = self._labels.get(self._torch._C._current_autograd_node(), ("", ""))
         return scope, shown(self._frames.user()) if self._torch.is_grad_enabled() else place  # forward once more
@@ -202,7 +202,7 @@ class LayerTape:
             self._append_code(tensor, behind(call, made), parents, call, scope=call.scope)
             return
         module = call.module
-        own = {self._leaf(each) for each in (*module.parameters(), *module.buffers())}
+        own = {self._leaf(each) for each in _tensors_of(module)}
         attrs = ", ".join(filter(None, [module.extra_repr(), path and f"output={path}"]))
         said: dict[str, Any] = {"attrs": attrs, "scope": call.scope, "place": shown(self._frames.user())}
         inputs = tuple(sorted(own | call.taken))
@@ -315,6 +315,13 @@ class _Itself:
 
     def __hash__(self) -> int:
         return id(self.tensor)
+
+
+def _tensors_of(module: Any) -> Iterable[Any]:
+    """The params and buffers of a module; of one without inner ones without looking for these, which takes long."""
+    if module._modules:
+        return (*module.parameters(), *module.buffers())
+    return [each for each in (*module._parameters.values(), *module._buffers.values()) if each is not None]
 
 
 def _joined(digests: Iterable[bytes]) -> Array:

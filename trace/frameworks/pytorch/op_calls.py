@@ -67,6 +67,7 @@ class OpCalls:
     ) -> None:
         self._together = together or Together()
         self._torch, self._layers, self._write_calls = torch, layers, write
+        self._tensor: type[Any] = torch.Tensor
         self._nothing = tensor_digest(algorithm, np.empty(0, np.uint8))
         self._known = dict[int, KnownOp]()
         self._digest = layers.digest = KnownDigests(torch, TensorDigests(torch, algorithm))
@@ -106,7 +107,9 @@ class OpCalls:
                 texts.append(f"{name}={text}")
             if is_write:
                 self._read(value, changed)
-        said = ", ".join(texts), self._digests(taken), self._phase(known), *self._layers.at_work()
+        in_backward = self._layers.is_backward()
+        phase, at_work = self._phase(known, in_backward), self._layers.at_work(in_backward)
+        said = ", ".join(texts), self._digests(taken), phase, *at_work
         begun = _Begun(known, *said, self._generator(taken, kwargs) if known.draws else b"")
         if self._together.soon and (known.is_collective or monotonic() - self._written > _SECONDS):
             self._write([begun.ended((), raised=True)])
@@ -151,10 +154,10 @@ class OpCalls:
             generator = kwargs.get("generator") or self._torch.default_generator
             return self._digest(generator.get_state())
 
-    def _phase(self, op: KnownOp) -> str:
+    def _phase(self, op: KnownOp, in_backward: bool) -> str:
         if op.is_collective:
             return "collective"
-        if self._layers.is_backward():
+        if in_backward:
             self._is_behind = True
             return RECOMPUTE if self._torch.is_grad_enabled() else "backward"
         if self.is_optimizing:
@@ -178,7 +181,7 @@ class OpCalls:
         kind = cast(type[Any], value.__class__)
         if kind in _PLAIN:
             return repr(value)
-        if isinstance(value, self._torch.Tensor):
+        if isinstance(value, self._tensor):
             if not value.is_meta:
                 found[id(value)] = value
             return None
@@ -186,7 +189,7 @@ class OpCalls:
             texts = [self._read(each, found) for each in cast(Sequence[Any], value)]
             return None if None in texts else f"[{', '.join(cast(list[str], texts))}]"
         named = kind.__module__ == "torch" and kind.__name__ in ("dtype", "device", "layout", "memory_format")
-        return str(value) if named else repr(value) if isinstance(value, _PLAIN) else kind.__name__
+        return str(value) if named else repr(value) if isinstance(value, (*_PLAIN,)) else kind.__name__
 
     def _write(self, begun: Sequence[CalledOp] = ()) -> None:
         """Write what is held back, and behind it a call that is at work, which is written again once it has ended."""
@@ -197,7 +200,7 @@ class OpCalls:
         self._held, self._digested, self._written = [], 0, monotonic()
 
 
-_PLAIN = (type(None), bool, int, float, complex, str)
+_PLAIN = {type(None), bool, int, float, complex, str}
 
 
 def _mode(torch: Any, called: Callable[[Any, Sequence[Any], Mapping[str, Any]], Any]) -> AbstractContextManager[Any]:

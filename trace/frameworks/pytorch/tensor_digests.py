@@ -62,8 +62,8 @@ class TensorDigests:
         if type(tensor) not in self._plain or not tensor.is_cpu or tensor.layout is not self._strided:
             return None
         key = tensor.dtype, tensor.shape, tensor.stride()
-        kind = self._kinds[key] if key in self._kinds else self._learn(tensor, key)
-        return None if kind is None or tensor.is_neg() else kind
+        kind = self._kinds.get(key) or self._learn(tensor, key)
+        return None if tensor.is_neg() else kind
 
     def _learn(self, tensor: Any, key: _Key) -> _Kind | None:
         if len(self._kinds) >= _MOST_KINDS:

@@ -51,6 +51,7 @@ class TraceRecorder:
         self._schedule, self._values_budget = OpsSchedule(keep.ops), keep.values // 2
         self._sketches = keep.sketches
         self._called = 0
+        self._generators = run.generators
         self._writer = writer
         self._tensors = tensors
         self._layout = writer.layout
@@ -344,7 +345,8 @@ class TraceRecorder:
     def _keyframe_front(self, now: Snapshot) -> tuple[bytes, bytes]:
         """The front, and the state root in it."""
         root = state_root(self._algorithm, now.digests)
-        return KEYFRAME.front(self._layout).encode(generator=b"", cursor=b"", digests=now.digests, root=root), root
+        drawn = self._generators() if self._mode.has_keyframes else b""
+        return KEYFRAME.front(self._layout).encode(generator=drawn, cursor=b"", digests=now.digests, root=root), root
 
     def _keyframe(self, now: Snapshot) -> None:
         body = [raw(a) for a in now.arrays] if self._mode.has_keyframes else []

@@ -442,3 +442,12 @@ def test_json_through_the_entry_point(tmp_path: Path) -> None:
     )
     assert (ended.returncode, ended.stderr) == (2, b"")
     assert json.loads(ended.stdout.decode("ascii"))["paths"] == ["\udcff\udce9"]
+
+
+def test_the_page_for_programs_tells_what_to_do_of_every_verdict() -> None:
+    page = (Path(dgrr.__file__).parent / "docs" / "agents.md").read_text()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
+    told = {(row[0], word) for row in rows if len(row) == 5 for word in row[1].replace("`", "").split(", ")}
+    assert {(str(int(verdict.exit_code)), verdict.value) for verdict in Verdict} <= told
+    assert {str(int(code)) for code in Exit} == {code for code, _ in told if code.isdigit()}
+    assert all(row[4] for row in rows if len(row) == 5), "what to do stands in each row"

@@ -1,11 +1,14 @@
-"""Runs of JAX on four devices, each in a folder with a trace for each device: started with the folder's path."""
+"""Runs of JAX on four devices, each in a folder with a trace for each device: started with the folder's path.
+
+With the number of a process and a port, two processes have two of the devices each.
+"""
 
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
+os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={2 if len(sys.argv) > 2 else 4}"
 
 import jax
 import jax.numpy as jnp
@@ -69,7 +72,7 @@ def train(
 
 def _broken(array: Any) -> Any:
     """Replicas of which one has another element."""
-    parts = [shard.data + (shard.device.id == 3) for shard in array.addressable_shards]
+    parts = [shard.data + (shard.device == jax.devices()[3]) for shard in array.addressable_shards]
     return jax.make_array_from_single_device_arrays(array.shape, array.sharding, parts)
 
 
@@ -82,6 +85,9 @@ if __name__ == "__main__":
         "broken": {"broken": True},
         "scale": {"scale": 1.5, "level": "op"},
     }
+    if len(sys.argv) > 2:
+        untyped.config.update("jax_cpu_collectives_implementation", "gloo")
+        untyped.distributed.initialize(f"127.0.0.1:{sys.argv[3]}", 2, int(sys.argv[2]))
     for name, how in runs.items():
         train(folder / name / "{rank}.dgrr", **how)
     train(folder / "whole.dgrr")

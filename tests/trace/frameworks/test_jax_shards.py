@@ -1,6 +1,7 @@
 """Arrays of JAX on several devices: a file for each, told, compared and held to their replicas."""
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,27 @@ def four(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "dgrr.tests.trace.frameworks.device_program", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same runs of two processes with two devices each, up to the first that two of them cannot record."""
+    folder = tmp_path_factory.mktemp("processes")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "dgrr.tests.trace.frameworks.device_program", str(folder)]
+    running = [
+        subprocess.Popen([*command, str(rank), str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for rank in range(2)
+    ]
+    for each in running:
+        _, said = each.communicate(timeout=300)
+        assert (
+            "record_jax: argument 'trace': expected a path with {rank} in it, since the params lie on devices" in said
+        )
+        assert "of 2 processes, and each device has a file of its own; got " in said
     return folder
 
 
@@ -56,6 +78,22 @@ def test_every_device_has_its_part(four: Path) -> None:
 def test_folders_of_equal_runs_are_equal(four: Path) -> None:
     found = compare(four / "right", four / "again", proven=True)
     assert found and found.sentence.startswith("4 ranks; each equal to the bit: 3 steps")
+
+
+@pytest.mark.parametrize("name", ["right", "again", "swapped", "scale"])
+def test_two_processes_record_what_one_with_their_devices_does(four: Path, processes: Path, name: str) -> None:
+    """Each the files of its own devices, by their place among all, to the last bit and op."""
+    found = compare(four / name, processes / name, proven=True)
+    assert found and found.sentence.startswith("4 ranks; each equal to the bit: 3 steps")
+    assert [shards(processes / name / f"{rank}.dgrr") for rank in range(4)] == [
+        shards(four / name / f"{rank}.dgrr") for rank in range(4)
+    ]
+
+
+def test_replicas_of_two_processes_are_held_to_each_other(processes: Path) -> None:
+    found = compare(processes / "broken", processes / "broken")
+    assert found.cause is not None and (found.cause.value, found.step) == ("replica", 1)
+    assert "after step 1, 'bias' differs between ranks 0 and 3, which hold replicas of it" in found.sentence
 
 
 def test_the_shard_that_differs_first_is_named(four: Path) -> None:

@@ -513,12 +513,12 @@ def test_an_optimizer_that_steps_in_the_backward_pass_is_refused(tmp_path: Path)
 
 
 def in_backward(model: Any, make: Any) -> list[Any]:
-    """An optimizer for each param, which steps as soon as the gradient is there and frees it."""
+    """An optimizer for each param, which steps as soon as the gradient is there and overwrites it."""
     optimizers = {param: make([param]) for param in model.parameters()}
 
     def step(param: Any) -> None:
         optimizers[param].step()
-        optimizers[param].zero_grad()
+        optimizers[param].zero_grad(set_to_none=False)
 
     for param in model.parameters():
         param.register_post_accumulate_grad_hook(step)
@@ -542,7 +542,7 @@ def test_optimizers_in_the_backward_pass_record_what_one_behind_it_does(tmp_path
                 run.loss(cross_entropy(model, batch), batch).backward()
                 if not early:
                     optimizer.step()
-                    optimizer.zero_grad()
+                    optimizer.zero_grad(set_to_none=False)
     assert compare(tmp_path / "False", tmp_path / "True", proven=True).same
     with open_trace(tmp_path / "True") as trace:
         assert len(trace) == 3 and trace[2].grad_digests.keys() == dict(network().named_parameters()).keys()

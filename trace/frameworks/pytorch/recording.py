@@ -91,7 +91,8 @@ def record_torch(
     torch = package("record_torch", "torch")
     _check("model", model, torch.nn.Module, "torch.nn.Module")
     several = cast(list[Any], optimizer) if isinstance(optimizer, list) else None
-    for each in [optimizer] if several is None else several:
+    one: list[Any] = [optimizer]
+    for each in one if several is None else several:
         _check("optimizer", each, torch.optim.Optimizer, "torch.optim.Optimizer")
     chosen = _level(trace, level, several)
     modules = TorchModules(model, master_weights)

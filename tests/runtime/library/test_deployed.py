@@ -1,4 +1,4 @@
-"""What the page about deploying begins with, as it is written: trained, exported, run under emulation and in engines."""
+"""What the page about deploying begins with, as written: trained, exported, run under emulation and in engines."""
 
 import gzip
 import re

@@ -3,8 +3,8 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const folder = resolve(process.argv[2]);
-const { load } = await import(pathToFileURL(`${folder}/wasm32/digits.mjs`));
-const digits = await load(readFile(`${folder}/wasm32/digits.wasm`), readFile(`${folder}/wasm32-relaxed/digits.wasm`));
+const folder = resolve(process.argv[2], "wasm32");
+const { load } = await import(pathToFileURL(`${folder}/digits.mjs`));
+const digits = await load(readFile(`${folder}/digits.wasm`));
 const image = Float32Array.from({ length: 64 }, (_, i) => i / 64);
 console.log(digits.run({ in0: image }).out.join("\n"));

@@ -54,7 +54,7 @@ def test_cmake_builds_it(expected: tuple[Path, list[str]], tmp_path: Path) -> No
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node (Debian: apt-get install nodejs)")
 def test_so_does_the_one_for_node(tmp_path: Path) -> None:
     predict, image = captured()
-    export_library(predict, tmp_path, target=("wasm32", "wasm32-relaxed"), name="digits")
+    export_library(predict, tmp_path, target="wasm32", name="digits")
     command = ["node", str(EXAMPLE / "predict.mjs"), str(tmp_path)]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     assert [float(x) for x in printed] == predict(image)[0].tolist()
@@ -62,5 +62,5 @@ def test_so_does_the_one_for_node(tmp_path: Path) -> None:
 
 def test_the_page_shows_the_program() -> None:
     page = (EXAMPLE.parents[1] / "deploying.md").read_text()
-    for name in ("predict.c", "CMakeLists.txt", "predict.mjs"):
+    for name in ("export.py", "predict.c", "predict.html", "CMakeLists.txt", "predict.mjs"):
         assert (EXAMPLE / name).read_text() in page, name

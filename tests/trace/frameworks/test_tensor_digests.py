@@ -10,6 +10,7 @@ import pytest
 
 from dgrr.trace import Keep, record_torch
 from dgrr.trace.frameworks.pytorch import tensor_digests
+from dgrr.trace.frameworks.pytorch.arrays import PlainArrays
 from dgrr.trace.frameworks.pytorch.tensor_digests import KnownDigests, TensorDigests
 from dgrr.trace.v2.format.digest import Algorithm, tensor_digest
 
@@ -127,6 +128,44 @@ def test_memory_that_is_freed_and_given_out_again_is_another() -> None:
     x.untyped_storage().resize_(4 * LONG)
     x.copy_(long(3))
     assert digest(x) == fresh(x) != before
+
+
+def test_what_is_known_of_storages_that_are_gone_is_forgotten() -> None:
+    digest, kept = known(), [long(seed) for seed in range(3)]
+    before = [digest(x) for x in kept]
+    for seed in range(200):
+        digest(long(seed))
+    assert len(digest._memories) <= len(kept) + tensor_digests._NEW
+    assert [digest(x) for x in kept] == before
+
+
+HELD: dict[str, Callable[[Any], Any]] = {
+    "in place": lambda x: x.data.add_(1),
+    "other data": lambda x: setattr(x, "data", torch.ones(4, 4)),
+    "another order": lambda x: setattr(x, "data", x.data.T),
+    "another shape": lambda x: setattr(x, "data", x.data.view(2, 8)),
+    "another dtype": lambda x: setattr(x, "data", x.data.view(torch.int32)),
+}
+
+
+@pytest.mark.parametrize("copy", [False, True])
+@pytest.mark.parametrize("change", HELD)
+def test_an_array_that_is_held_shows_its_tensor(change: str, copy: bool) -> None:
+    arrays, x = PlainArrays(torch), nn.Parameter(torch.arange(16.0).view(4, 4), requires_grad=False)
+    first = arrays.held("x", x, copy=copy)
+    assert (arrays.held("x", x, copy=copy) is first) != copy
+    HELD[change](x)
+    again = arrays.held("x", x, copy=copy)
+    np.testing.assert_array_equal(again, x.detach().numpy(), strict=True)
+    other = nn.Parameter(torch.zeros(3))
+    np.testing.assert_array_equal(arrays.held("x", other, copy=copy), np.zeros(3, np.float32), strict=True)
+
+
+def test_an_array_of_a_conjugate_or_negative_is_no_memory_of_it() -> None:
+    arrays, x = PlainArrays(torch), torch.tensor([1 + 2j, 3 - 1j])
+    for each in (x.conj(), x.conj().imag):
+        np.testing.assert_array_equal(arrays.held("x", each, copy=False), each.resolve_neg().resolve_conj().numpy())
+        np.testing.assert_array_equal(arrays(each, copy=False), each.resolve_neg().resolve_conj().numpy())
 
 
 class Wicked(nn.Module):

@@ -64,8 +64,8 @@ class PlainArrays:
     """The arrays of plain tensors, as of `array`, with less ado: of what stays from step to step they are made once.
 
     Such an array shows what its tensor holds by then. It is made again where there is another tensor of its name, or it
-    lies elsewhere or in another order. Complex numbers, of which a tensor may say that it holds their conjugates, are
-    not plain.
+    lies elsewhere, in another order or as another dtype. Complex numbers, of which a tensor may say that it holds their
+    conjugates, are not plain.
     """
 
     def __init__(self, torch: Any) -> None:
@@ -100,7 +100,7 @@ class PlainArrays:
 
 
 def _laid_out(tensor: Any) -> tuple[Any, ...]:
-    return tensor.data_ptr(), tensor.shape, tensor.stride()
+    return tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()
 
 
 @cache

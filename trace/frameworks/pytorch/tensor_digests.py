@@ -24,6 +24,9 @@ _MOST_KINDS = 1 << 12
 _SAMPLES = 64
 """How many bytes of a tensor are looked at to see that it is still the same."""
 
+_NEW = 32
+"""Storages that are met before those that are gone are looked for."""
+
 _SHORT = 1 << 10
 """Bytes up to which a tensor is digested anew each time."""
 
@@ -137,7 +140,7 @@ class KnownDigests:
     def __init__(self, torch: Any, made: TensorDigests) -> None:
         self._made: TensorDigests = made
         self._weak: Any = torch.multiprocessing.reductions.StorageWeakRef
-        self._memories = dict[int, _Memory]()
+        self._memories, self._room = dict[int, _Memory](), _NEW
 
     def clear(self) -> None:
         """Forget everything."""
@@ -179,6 +182,13 @@ class KnownDigests:
         found, at, nbytes = self._memories.get(storage._cdata), storage.data_ptr(), storage.nbytes()
         if found is None or found.at != at or found.nbytes != nbytes:
             may_change = found is not None and found.may_change
+            self._make_room()
             found = _Memory(self._weak(storage), at, nbytes, may_change=may_change)
             self._memories[storage._cdata] = found
         return found
+
+    def _make_room(self) -> None:
+        """Forget storages that are gone: what is left of them lies between others' bytes, which then take more room."""
+        if len(self._memories) >= self._room:
+            self._memories = {at: memory for at, memory in self._memories.items() if not memory.storage.expired()}
+            self._room = len(self._memories) + _NEW

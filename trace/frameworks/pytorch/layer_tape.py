@@ -121,7 +121,7 @@ class LayerTape:
         """Whether a backward pass is running, within which checkpointed layers run again."""
         return self._running() != -1
 
-    def at_work(self, in_backward: bool) -> tuple[str, str]:
+    def at_work(self, *, in_backward: bool) -> tuple[str, str]:
         """The layer that is at work, and the user's line; in the backward pass those of the forward pass."""
         if not in_backward:
             return "" if self._inside is None else self._inside.scope, shown(self._frames.user())

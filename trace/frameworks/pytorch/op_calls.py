@@ -108,7 +108,7 @@ class OpCalls:
             if is_write:
                 self._read(value, changed)
         in_backward = self._layers.is_backward()
-        phase, at_work = self._phase(known, in_backward), self._layers.at_work(in_backward)
+        phase, at_work = self._phase(known, in_backward=in_backward), self._layers.at_work(in_backward=in_backward)
         said = ", ".join(texts), self._digests(taken), phase, *at_work
         begun = _Begun(known, *said, self._generator(taken, kwargs) if known.draws else b"")
         if self._together.soon and (known.is_collective or monotonic() - self._written > _SECONDS):
@@ -154,7 +154,7 @@ class OpCalls:
             generator = kwargs.get("generator") or self._torch.default_generator
             return self._digest(generator.get_state())
 
-    def _phase(self, op: KnownOp, in_backward: bool) -> str:
+    def _phase(self, op: KnownOp, *, in_backward: bool) -> str:
         if op.is_collective:
             return "collective"
         if in_backward:

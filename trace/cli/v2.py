@@ -123,7 +123,11 @@ def compare_with_training(args: argparse.Namespace, options: Sequence[str]) -> A
     specs = {option: (f"--{option.replace('_', '-')}", getattr(args, option)) for option in options}
     trains = {option: load_function(*spec) for option, spec in specs.items()}
     said = " and ".join(f"argument {name}: {spec}" for name, spec in specs.values())
-    return _compared(guarded(f"{said}: while training", lambda: bisect_torch(*args.paths, **trains)))
+
+    def trained() -> Comparison:
+        return bisect_torch(*args.paths, train_a=trains.get("train_a"), train_b=trains.get("train_b"))
+
+    return _compared(guarded(f"{said}: while training", trained))
 
 
 def rebuilt(args: argparse.Namespace) -> "PastStep":

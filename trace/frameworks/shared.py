@@ -23,7 +23,7 @@ POLICY = "rtol=1e-4,atol=1e-6"
 """How close two runs of a framework that promises no bits are by default."""
 
 
-_NESTS = Mapping | list | tuple
+_NESTS = (Mapping, list, tuple)
 
 TraceTarget: TypeAlias = FilePath | Keep | RecorderFactory
 """Where a run is recorded: the path of its trace, what is kept there, or what opens its recorder."""

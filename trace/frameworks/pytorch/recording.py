@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 from ....base.errors import DomainError, DTypeError
 from ....base.packages import package
@@ -90,7 +90,7 @@ def record_torch(
     """
     torch = package("record_torch", "torch")
     _check("model", model, torch.nn.Module, "torch.nn.Module")
-    several = cast(list[Any], optimizer) if isinstance(optimizer, list) else None
+    several: list[Any] | None = optimizer if isinstance(optimizer, list) else None
     one: list[Any] = [optimizer]
     for each in one if several is None else several:
         _check("optimizer", each, torch.optim.Optimizer, "torch.optim.Optimizer")

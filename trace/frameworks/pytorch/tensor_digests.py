@@ -30,7 +30,6 @@ _NEW = 32
 _SHORT = 1 << 10
 """Bytes up to which a tensor is digested anew each time."""
 
-
 _MOVED = (1, 4, 8)
 """Bytes of the elements of tensors that may be digested in another order than they lie in."""
 

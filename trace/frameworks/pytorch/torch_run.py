@@ -94,7 +94,8 @@ class TorchRun(RecordedRun):
             model.register_forward_hook(self._gave),
         ]
         if isinstance(optimizer, list):
-            self._early = BackwardSteps(torch, self._params, cast(list[Any], optimizer), self._behind)
+            several: list[Any] = optimizer
+            self._early = BackwardSteps(torch, self._params, several, self._behind)
         else:
             self._hooks.append(optimizer.register_step_pre_hook(self._before))
             self._hooks.append(optimizer.register_step_post_hook(self._after))

@@ -76,7 +76,7 @@ def _advanced(address, distance):
 class Chains(NamedTuple):
     """Chains of one block: how many, of how many terms, and bytes from one to the next in both operands."""
 
-    count: int
+    number: int
     depth: int
     a: int
     b: int
@@ -114,7 +114,7 @@ def _panel(table, call, rows, chains):
         height = _height(table, rows - i, call.columns)
         out = call.out + i * call.out_row
         mask, addend = _advanced(call.mask, i * call.out_row), _advanced(call.addend, i * call.addend_row)
-        for c in range(chains.count):
+        for c in range(chains.number):
             here = TileCall(
                 call.a + i * call.a_row + c * chains.a, call.a_row, call.a_column, call.b + c * chains.b, call.b_row,
                 call.depth, out, call.out_row, rows - i, call.columns, int(call.adds or c > 0), call.bias, call.relu,
@@ -128,7 +128,7 @@ def _panel(table, call, rows, chains):
 def _packed_rows(table, ints, a, rows, chains, block):
     """Rows of a packed, those of each chain behind those of the one before; bytes from chain to chain."""
     step = spaced(chains.depth) * itemsize(table)
-    for c in range(chains.count):
+    for c in range(chains.number):
         source, target = a + c * chains.a, block + c * step
         pack_block(table, source, word(ints, A_ROW), word(ints, A_COLUMN), rows, chains.depth, target)
     return step
@@ -138,7 +138,7 @@ def _packed_rows(table, ints, a, rows, chains, block):
 def _packed_columns(table, ints, b, columns, chains, panel):
     """Columns of b packed, as `_packed_rows` does it with rows of a."""
     step = spaced(chains.depth) * PANEL_VECTORS * vector_size()
-    for c in range(chains.count):
+    for c in range(chains.number):
         source, target = b + c * chains.b, panel + c * step
         pack_panel(table, source, word(ints, B_ROW), word(ints, B_COLUMN), chains.depth, columns, target)
     return step
@@ -164,7 +164,7 @@ def _block(table, ints, a, b, out, bias, mask, addend, begun, last, chains, rows
             begun, _advanced(bias * last, j * size), word(ints, RELU) * last, _advanced(mask * last, j * size),
             _advanced(addend, j * size), word(ints, ADDED),
         )  # fmt: skip
-        _panel(table, call, rows, Chains(chains.count, chains.depth, a_chain, b_chain))
+        _panel(table, call, rows, Chains(chains.number, chains.depth, a_chain, b_chain))
 
 
 @njit(inline="always")
@@ -195,13 +195,13 @@ def _rectangle(table, ints, batch, top, bottom, left, right, panel, block):
         first, rows, out = 0, min(bottom - i, height), entry(table, OUT) + start
         while first < max(total, 1):
             chains = _chains(ints, first)
-            a_here, b_here, last = a + first * chains.a, b + first * chains.b, first + chains.count >= total
+            a_here, b_here, last = a + first * chains.a, b + first * chains.b, first + chains.number >= total
             added = addend * (first == 0 if summed else last)
             _block(
                 table, ints, a_here, b_here, out, bias, mask, added, int(first > 0), int(last), chains, rows, left,
                 right, panel, block,
             )  # fmt: skip
-            first += chains.count
+            first += chains.number
 
 
 @njit(inline="always")

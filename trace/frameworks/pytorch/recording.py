@@ -1,8 +1,8 @@
 """Recording a training loop of PyTorch: what is asked for is checked, and the trace begun."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from ....base.errors import DomainError, DTypeError
 from ....base.packages import package
@@ -90,8 +90,8 @@ def record_torch(
     """
     torch = package("record_torch", "torch")
     _check("model", model, torch.nn.Module, "torch.nn.Module")
-    several: list[Any] | None = optimizer if isinstance(optimizer, list) else None
-    one: list[Any] = [optimizer]
+    several = cast(Sequence[Any], optimizer) if isinstance(optimizer, list) else None
+    one: Sequence[Any] = [optimizer]
     for each in one if several is None else several:
         _check("optimizer", each, torch.optim.Optimizer, "torch.optim.Optimizer")
     chosen = _level(trace, level, several)
@@ -119,7 +119,7 @@ def record_torch(
     return TorchRun(torch, model, modules, optimizer, reader, recorder, chosen, sums, restart, is_golden=is_golden)
 
 
-def _level(trace: TraceTarget, level: Level | None, several: list[Any] | None) -> Level:
+def _level(trace: TraceTarget, level: Level | None, several: Sequence[Any] | None) -> Level:
     """What is recorded on the way, as asked for here, or by what the trace is for."""
     if level not in (None, *get_args(Level)):
         raise DomainError(f"record_torch: argument 'level': expected 'layer' or 'op', got {level!r}")

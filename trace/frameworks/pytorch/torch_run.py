@@ -1,6 +1,6 @@
 """A training loop of PyTorch that is being recorded: hooks on the model and on the optimizer."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal, TypeAlias, cast
@@ -94,8 +94,7 @@ class TorchRun(RecordedRun):
             model.register_forward_hook(self._gave),
         ]
         if isinstance(optimizer, list):
-            several: list[Any] = optimizer
-            self._early = BackwardSteps(torch, self._params, several, self._behind)
+            self._early = BackwardSteps(torch, self._params, cast(Sequence[Any], optimizer), self._behind)
         else:
             self._hooks.append(optimizer.register_step_pre_hook(self._before))
             self._hooks.append(optimizer.register_step_post_hook(self._after))

@@ -19,8 +19,8 @@ examples:
   dgrr bisect old.dgrr new.dgrr                    from the links of both
   dgrr bisect old.dgrr --model train:run           from the recorded states
   dgrr bisect --git old.dgrr --model train:run     in git bisect run: which commit changed the numbers
-  dgrr bisect good.dgrr moved.dgrr --train-a run:good --train-b run:moved    which op made two runs of PyTorch part
-  dgrr bisect good.dgrr --train-a run:good --train-b run:moved               the same of what is trained now
+  dgrr bisect a.dgrr b.dgrr --train-a run:a --train-b run:b     by which op two runs of PyTorch part
+  dgrr bisect a.dgrr --train-a run:a --train-b run:b            the same, one of them trained now
 """
 
 

@@ -12,8 +12,8 @@ from ...formats import format_of, require_answer
 HELP = """
 Find the first different step of two runs, reading or computing only a few.
 
-With --train-b, of two runs of PyTorch the first different op: its name, options, layer and line. MODULE is in the
-current folder, or installed.
+With --train-b, of two runs of PyTorch the first different op: its name, options, layer and line. MODULE
+is in the current folder, or installed.
 
 examples:
   dgrr bisect old.dgrr new.dgrr                    from the links of both

@@ -40,7 +40,7 @@ def bisect_torch(
     that step, of which every call of an op is recorded, and left; the answer is the comparison of these two. A trace
     that holds the calls of that step is used as it is, and a run whose batch or hyperparameters differ there is not
     trained again. Training begins from the last state before it that both traces hold, where the loop asks
-    `TorchRun.skips`, and else from the first step.
+    ``TorchRun.skips``, and else from the first step.
 
     The answer is unproven where a run that is trained again is not the recorded one: other code, another machine, or
     something that is not determined by its beginning.

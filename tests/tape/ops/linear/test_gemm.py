@@ -12,11 +12,13 @@ import numpy.typing as npt
 import pytest
 from numba import njit
 
+from dgrr.tape.numerics.engine.kernel import Kernel
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.numerics.math.reference import sums as reference_sums
 from dgrr.tape.numerics.simd.operations import fma
 from dgrr.tape.ops.elementwise.kernels.basic import relu, where_positive
 from dgrr.tape.ops.linear.kernels.gemm import ROWS_OF_A_PART, SMALL_B, gemm
+from dgrr.tape.ops.linear.kernels.gemm_reference import gemm_reference
 from dgrr.tape.ops.linear.kernels.product import Product
 
 Array = npt.NDArray[Any]
@@ -115,7 +117,7 @@ def multiply(
     return out
 
 
-def summed(run: Run, a: Array, b: Array, parts: int, added: Array | None) -> Array:
+def summed(run: Run, kernel: Kernel, a: Array, b: Array, parts: int, added: Array | None) -> Array:
     """The kernel's sum of products, checked as `multiply` does it."""
     (batch, m, k), n = a.shape, b.shape[2]
     pitch = 0 if added is None else added.strides[0]
@@ -123,7 +125,7 @@ def summed(run: Run, a: Array, b: Array, parts: int, added: Array | None) -> Arr
     memory, out = guarded((m, n), a.dtype)
     scratch, inside = guarded((product.scratch(strides, parts),), np.dtype(np.uint8))
     arrays = [out, a, b, *([] if added is None else [added]), *([inside] if inside.size else [])]
-    assert run(gemm, product.words(strides), arrays, parts) == 0
+    assert run(kernel, product.words(strides), arrays, parts) == 0
     assert untouched(memory)
     assert untouched(scratch)
     return out
@@ -283,8 +285,8 @@ def test_products_are_summed_in_their_order(run: Run, shape: tuple[int, int, int
         for added in (None, first):
             with np.errstate(all="ignore"):
                 total = reduce(np.add, [*([] if added is None else [added]), *expected(a, b)])
-            for parts in (1, 3):
-                assert same(summed(run, a, b, parts, added), total), (left, parts)
+            for kernel, parts in ((gemm, 1), (gemm, 3), (gemm_reference, 2)):
+                assert same(summed(run, kernel, a, b, parts, added), total), (left, kernel, parts)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

@@ -10,10 +10,6 @@ constexpr int VM = TM < V ? TM : V, VN = TN < V ? TN : V;
 constexpr int THREADS = (BM / TM) * (BN / TN), PA = BM + V, PB = BN + V, A_SIZE = BK * PA, STAGE = BK * (PA + PB);
 static_assert(WN * LN * TN == BN && THREADS % 32 == 0 && THREADS / 32 / WN * LM * TM == BM, "warps fill the tile");
 static_assert(CHAIN % BK == 0 && BK % 8 == 0 && TM % VM == 0 && TN % VN == 0, "whole stages and vectors");
-// Terms of a stage that are written out. A kernel's code comes from memory at every launch, and a short one waits for
-// little else; where threads have many outputs, a stage takes longer than its code.
-constexpr int UNROLLED = TM * TN >= 64 ? BK : 4;
-static_assert(BK % UNROLLED == 0 && UNROLLED % 2 == 0, "fragments take turns");
 
 // Neighbouring threads copy neighbours along k; along x; 16 bytes along x.
 enum { K_FAST, X_FAST, X_VECTOR };
@@ -51,12 +47,7 @@ template <int MODE, int BX, int PITCH, int T = THREADS> struct Strided {
 #pragma unroll
     for (int i = 0; i < Own::XS; i++) in |= (unsigned)(x0 + r + i * Own::X_STEP < X) << i;
   }
-  METHOD void load(real* tile, int K, real pad, bool whole) {
-    if (whole) copy<false>(tile, K, pad);
-    else copy<true>(tile, K, pad);
-    p += BK * ks, k += BK;
-  }
-  template <bool TAIL> METHOD void copy(real* tile, int K, real pad) const {
+  template <bool TAIL> METHOD void load(real* tile, int K, real pad) {
     if (!idle) {
 #pragma unroll
       for (int h = 0; h < Own::KS; h++)
@@ -76,6 +67,7 @@ template <int MODE, int BX, int PITCH, int T = THREADS> struct Strided {
           }
         }
     }
+    p += BK * ks, k += BK;
   }
 };
 
@@ -103,17 +95,6 @@ struct Lane {
   METHOD int column(int j) const { return n + j / VN * LN * VN + j % VN; }
 };
 
-// N neighbours of a row, of which the last ones may lie outside; `whole` if none does and all are aligned.
-template <int N> DEV void store(real* to, const Run<N>& run, int left, bool whole) {
-  if (whole) {
-    *(Run<N>*)to = run;
-  } else {
-#pragma unroll
-    for (int q = 0; q < N; q++)
-      if (q < left) to[q] = run.v[q];
-  }
-}
-
 DEV void fragment(real (&a)[TM], real (&b)[TN], const real* stage, int k, const Lane& lane) {
   numbers<TM, VM, LM * VM>(a, stage + k * PA + lane.m);
   numbers<TN, VN, LN * VN>(b, stage + A_SIZE + k * PB + lane.n);
@@ -127,25 +108,26 @@ DEV void clear(real (&acc)[TM][TN]) {
 }
 
 // The terms k0 to K of a tile. `memory` holds STAGES stages and, unless APART, the tile's running totals. If APART
-// every block's sum is written apart, else the total once, as block 0: by `columns(block, column)(row, run of VN sums)`,
-// so that what depends on the column alone is found once. `table.advance(stage)` is called by all threads before stage
-// `stage` is copied.
-template <bool APART, class A, class B, class Table, class Columns>
-DEV void contract(A& load_a, B& load_b, Table& table, int k0, int K, real* memory, int t, const Columns& columns) {
+// every block's sum is written apart, `write(block, row, column, run of VN sums)`; else the total once, as block 0.
+// `table.advance(stage)` is called by all threads before stage `stage` is copied.
+template <bool APART, class A, class B, class Table, class Write>
+DEV void contract(A& load_a, B& load_b, Table& table, int k0, int K, real* memory, int t, const Write& write) {
   const Lane lane(t);
   const int tiles = (K - k0 + BK - 1) / BK;
   int loaded = 0, into = 0, read = 0;
   auto load = [&] {
     real* stage = memory + into * STAGE;
     if (loaded < tiles) {
-      const bool whole = k0 + (loaded + 1) * BK <= K;
       table.advance(loaded);
-      load_a.load(stage, K, (real)-0.0, whole), load_b.load(stage + A_SIZE, K, (real)0, whole);
+      if (k0 + (loaded + 1) * BK <= K) {
+        load_a.template load<false>(stage, K, (real)-0.0), load_b.template load<false>(stage + A_SIZE, K, (real)0);
+      } else {
+        load_a.template load<true>(stage, K, (real)-0.0), load_b.template load<true>(stage + A_SIZE, K, (real)0);
+      }
     }
     commit_copies();
     loaded++, into = into + 1 == STAGES ? 0 : into + 1;
   };
-#pragma unroll 1
   for (int s = 0; s < STAGES - 1; s++) load();
   wait_copies<STAGES - 2>();
   __syncthreads();
@@ -153,16 +135,14 @@ DEV void contract(A& load_a, B& load_b, Table& table, int k0, int K, real* memor
   real acc[TM][TN], a[2][TM], b[2][TN];
   auto put = [&](int block) {
 #pragma unroll
-    for (int j = 0; j < TN; j += VN) {
-      const auto write = columns(block, lane.column(j));
+    for (int i = 0; i < TM; i++)
 #pragma unroll
-      for (int i = 0; i < TM; i++) {
+      for (int j = 0; j < TN; j += VN) {
         Run<VN> run;
 #pragma unroll
         for (int q = 0; q < VN; q++) run.v[q] = acc[i][j + q];
-        write(lane.row(i), run);
+        write(block, lane.row(i), lane.column(j), run);
       }
-    }
   };
   Run<VN>* totals = (Run<VN>*)(memory + STAGES * STAGE) + t;
   fragment(a[0], b[0], memory, 0, lane);
@@ -174,24 +154,20 @@ DEV void contract(A& load_a, B& load_b, Table& table, int k0, int K, real* memor
     for (int kt = first; kt < stop; kt++) {
       const real* stage = memory + read * STAGE;
       read = read + 1 == STAGES ? 0 : read + 1;
-      load();
-#pragma unroll 1
-      for (int first_k = 0; first_k < BK; first_k += UNROLLED) {
 #pragma unroll
-        for (int u = 0; u < UNROLLED; u++) {
-          const int next = (u + 1) % 2, k = first_k + u + 1;
-          if (u == UNROLLED - 1 && k == BK) {
-            wait_copies<STAGES - 2>();
-            __syncthreads();
-            fragment(a[next], b[next], memory + read * STAGE, 0, lane);
-          } else {
-            fragment(a[next], b[next], stage, k, lane);
-          }
-#pragma unroll
-          for (int i = 0; i < TM; i++)
-#pragma unroll
-            for (int j = 0; j < TN; j++) acc[i][j] = fused(a[u % 2][i], b[u % 2][j], acc[i][j]);
+      for (int k = 0; k < BK; k++) {
+        if (k == BK - 1) {
+          wait_copies<STAGES - 2>();
+          __syncthreads();
+          fragment(a[(k + 1) % 2], b[(k + 1) % 2], memory + read * STAGE, 0, lane);
+        } else {
+          fragment(a[(k + 1) % 2], b[(k + 1) % 2], stage, k + 1, lane);
         }
+        if (k == 0) load();
+#pragma unroll
+        for (int i = 0; i < TM; i++)
+#pragma unroll
+          for (int j = 0; j < TN; j++) acc[i][j] = fused(a[k % 2][i], b[k % 2][j], acc[i][j]);
       }
     }
     if constexpr (APART) {

@@ -36,7 +36,7 @@ template <int BX, int PITCH> struct Results {
       own[i] = x < X ? position(w, x) : nowhere();
     }
   }
-  METHOD void load(real* tile, int, real, bool) {  // behind the last term nothing is in the source
+  template <bool TAIL> METHOD void load(real* tile, int, real) {  // behind the last term nothing is in the source
     if (!Own::IDLE || to / PITCH < BK) {
 #pragma unroll
       for (int h = 0; h < Own::KS; h++) {
@@ -49,31 +49,24 @@ template <int BX, int PITCH> struct Results {
   }
 };
 
-// Elements of the source for BX terms, each at all results of a ring.
+// Elements of the source for BX terms, which a table holds, each at all results of a ring.
 template <int BX, int PITCH> struct Terms {
   using Own = Share<K_FAST, BX, THREADS>;
   Source source;
-  const Place* ring;
-  Place own[Own::XS];
+  const Place *ring, *terms;
   int k0, k, x, to;
-  // `terms` holds all BX.
-  METHOD void start(const Place* terms, int first, int t) {
-    k0 = first, k = Own::k(t), x = Own::x(t), to = k * PITCH + x;
-#pragma unroll
-    for (int i = 0; i < Own::XS; i++)
-      if (!Own::IDLE || x < BX) own[i] = terms[x + i * Own::X_STEP];
-  }
-  METHOD void load(real* tile, int K, real pad, bool whole) {
+  METHOD void start(int first, int t) { k0 = first, k = Own::k(t), x = Own::x(t), to = k * PITCH + x; }
+  template <bool TAIL> METHOD void load(real* tile, int K, real pad) {
     if (!Own::IDLE || x < BX) {
 #pragma unroll
       for (int h = 0; h < Own::KS; h++) {
         const Place there = ring[(k + h * Own::K_STEP) % RING];
-        const bool behind = !whole && k0 + k + h * Own::K_STEP >= K;
+        const bool behind = TAIL && k0 + k + h * Own::K_STEP >= K;
 #pragma unroll
         for (int i = 0; i < Own::XS; i++) {
           real* const to_here = tile + to + h * Own::K_STEP * PITCH + i * Own::X_STEP;
           if (behind) *to_here = pad;
-          else source.copy(to_here, there, own[i]);
+          else source.copy(to_here, there, terms[x + i * Own::X_STEP]);
         }
       }
     }
@@ -91,12 +84,12 @@ template <int BX, int PITCH> struct Cotangents {
   METHOD void start(int first, int outputs, int t) {
     k0 = first, k = Own::k(t), x = Own::x(t), to = k * PITCH + x, left = outputs - x;
   }
-  METHOD void load(real* tile, int K, real pad, bool whole) {
+  template <bool TAIL> METHOD void load(real* tile, int K, real pad) {
     if (!Own::IDLE || x < BX) {
 #pragma unroll
       for (int h = 0; h < Own::KS; h++) {
         const real* const from = base + ring[(k + h * Own::K_STEP) % RING] + x * apart;
-        const bool behind = !whole && k0 + k + h * Own::K_STEP >= K;
+        const bool behind = TAIL && k0 + k + h * Own::K_STEP >= K;
 #pragma unroll
         for (int i = 0; i < Own::XS; i++) {
           real* const to_here = tile + to + h * Own::K_STEP * PITCH + i * Own::X_STEP;
@@ -134,33 +127,24 @@ KERNEL(THREADS, BLOCKS) convolve(PARAMETER Call call, Report) {
   table.fill(0);
   __syncthreads();
   const bool biased = w[BIAS] != 0, even = results % VN == 0 && (size_t)call.pointers[OUT] % 16 == 0;
-  const long long of_channel = (long long)classes * results;
-  real* const out = at<real>(call, OUT) + ((long long)group * M + m0) * of_channel + own_class * (long long)results;
-  contract<false>(load_a, load_b, table, 0, K, memory, t, [&](int, int column) {
+  contract<false>(load_a, load_b, table, 0, K, memory, t, [&](int, int row, int column, Run<VN> run) {
+    const int m = m0 + row;
     const unsigned n = n0 + column;
-    unsigned place = n % results;
-    long long at_column[VN] = {n / results * of_sample + place};
+    if (m >= M || n >= N) return;
+    const long long channel = (long long)group * M + m;
+    real* const to = at<real>(call, OUT) + (channel * classes + own_class) * results;
+    if (biased) {
+      const real bias = at<const real>(call, P_BIAS)[channel];
 #pragma unroll
-    for (int q = 1; q < VN; q++) {
-      const bool next = ++place == results;  // sample
-      at_column[q] = at_column[q - 1] + (next ? of_sample - results + 1 : 1), place = next ? 0 : place;
+      for (int q = 0; q < VN; q++) run.v[q] = add(run.v[q], bias);
     }
-    return [=](int row, Run<VN> run) {
-      if (m0 + row >= M || n >= N) return;
-      if (biased) {
-        const real bias = at<const real>(call, P_BIAS)[(long long)group * M + m0 + row];
+    if (even) {
+      *(Run<VN>*)(to + n / results * of_sample + n % results) = run;
+    } else {
 #pragma unroll
-        for (int q = 0; q < VN; q++) run.v[q] = add(run.v[q], bias);
-      }
-      real* const to = out + row * of_channel;
-      if (even) {
-        *(Run<VN>*)(to + at_column[0]) = run;
-      } else {
-#pragma unroll
-        for (int q = 0; q < VN; q++)
-          if (n + q < N) to[at_column[q]] = run.v[q];
-      }
-    };
+      for (int q = 0; q < VN; q++)
+        if (n + q < N) to[(n + q) / results * of_sample + (n + q) % results] = run.v[q];
+    }
   });
 }
 
@@ -183,24 +167,27 @@ KERNEL(THREADS, BLOCKS) convolve_weights(PARAMETER Call call, Report) {
     cotangents[i] = k < end ? k / results * (w[GROUPS] * w[OUTPUTS] * results) + k % results : 0;
   };
   Ring<decltype(entry)> table{entry, k0, K, t};
-  Terms<BM, PA> load_a{Source(call, w, group), ring};
+  Terms<BM, PA> load_a{Source(call, w, group), ring, terms};
   Cotangents<BN, PB> load_b{
       at<const real>(call, P_OPERAND) + (group * w[OUTPUTS] + n0) * w[RESULTS], cotangents, w[RESULTS]};
+  load_a.start(k0, t), load_b.start(k0, N - n0, t);
   if (K > k0) {
     for (int i = t; i < BM; i += THREADS) terms[i] = m0 + i < M ? term(w, m0 + i) : nowhere();
     table.fill(0);
   }
   __syncthreads();
-  load_a.start(terms, k0, t), load_b.start(k0, N - n0, t);
-  const bool even = N % VN == 0 && (size_t)call.pointers[OUT] % 16 == 0;
-  const long long all_weights = w[GROUPS] * M * N;
-  contract<SPLIT>(load_a, load_b, table, k0, K, memory, t, [&](int block, int column) {
-    const int n = n0 + column;
-    real* const first = SPLIT ? at<real>(call, PARTIAL) + (blockIdx.z * call.words[EACH] + block) * all_weights
-                              : at<real>(call, OUT);
-    return [=, to = first + ((long long)group * M + m0) * N + n](int row, Run<VN> run) {
-      if (m0 + row < M && n < N) store<VN>(to + (long long)row * N, run, N - n, even);
-    };
+  contract<SPLIT>(load_a, load_b, table, k0, K, memory, t, [&](int block, int row, int column, Run<VN> run) {
+    const int m = m0 + row, n = n0 + column;
+    const long long i = ((long long)group * M + m) * N + n;
+    real* to = at<real>(call, OUT) + i;
+    if (SPLIT) to = at<real>(call, PARTIAL) + (blockIdx.z * call.words[EACH] + block) * w[GROUPS] * M * N + i;
+    if (m < M && n < N && N % VN == 0 && (size_t)call.pointers[OUT] % 16 == 0) {
+      *(Run<VN>*)to = run;
+    } else {
+#pragma unroll
+      for (int q = 0; q < VN; q++)
+        if (m < M && n + q < N) to[q] = run.v[q];
+    }
   });
 }
 #endif

@@ -41,6 +41,17 @@ DEV Matrices located(const Call& call) {
   return {matrix(call, P_A, batch, A_GROUP, A_MATRIX), matrix(call, P_B, batch, B_GROUP, B_MATRIX), batch,
           (top + tile % per % rows) * BM, tile % per / rows * BN};
 }
+
+// N neighbours of a row, of which the last ones may lie outside; `whole` if none does and all are aligned.
+template <int N> DEV void store(real* to, const Run<N>& run, int left, bool whole) {
+  if (whole) {
+    *(Run<N>*)to = run;
+  } else {
+#pragma unroll
+    for (int q = 0; q < N; q++)
+      if (q < left) to[q] = run.v[q];
+  }
+}
 #endif
 
 #if defined(TILES)
@@ -56,21 +67,19 @@ KERNEL(THREADS, BLOCKS) gemm(PARAMETER Call call, Report) {
   load_b.start(own.b, call.words[B_COLUMN], call.words[B_ROW], own.n0, N, k0, t);
   NoTable none;
   const bool even = N % VN == 0 && (size_t)call.pointers[OUT] % 16 == 0;
-  contract<SPLIT>(load_a, load_b, none, k0, K, memory, t, [&](int block, int column) {
-    return [&, block, n = own.n0 + column](int row, Run<VN> run) {
-      const int m = own.m0 + row;
-      if (m >= M || n >= N) return;
-      const long long r = (long long)own.batch * M + m, i = r * N + n;
-      if (SPLIT) {
-        const long long part = blockIdx.z * call.words[EACH] + block;
-        store<VN>(at<real>(call, PARTIAL) + part * call.words[BATCH] * M * N + i, run, N - n, N % VN == 0);
-      } else {
+  contract<SPLIT>(load_a, load_b, none, k0, K, memory, t, [&](int block, int row, int column, Run<VN> run) {
+    const int m = own.m0 + row, n = own.n0 + column;
+    if (m >= M || n >= N) return;
+    const long long r = (long long)own.batch * M + m, i = r * N + n;
+    if (SPLIT) {
+      const long long part = blockIdx.z * call.words[EACH] + block;
+      store<VN>(at<real>(call, PARTIAL) + part * call.words[BATCH] * M * N + i, run, N - n, N % VN == 0);
+    } else {
 #pragma unroll
-        for (int q = 0; q < VN; q++)
-          if (n + q < N) run.v[q] = finished(run.v[q], call, r, n + q);
-        store<VN>(at<real>(call, OUT) + i, run, N - n, even);
-      }
-    };
+      for (int q = 0; q < VN; q++)
+        if (n + q < N) run.v[q] = finished(run.v[q], call, r, n + q);
+      store<VN>(at<real>(call, OUT) + i, run, N - n, even);
+    }
   });
 }
 #elif defined(SLICES)
@@ -97,12 +106,14 @@ KERNEL(THREADS * SLICES, BLOCKS) gemm(PARAMETER Call call, Report) {
     int loaded = 0, into = 0, read = 0;
     auto load = [&] {
       real* stage = stages + into * STAGE;
-      const bool whole = k0 + (loaded + 1) * BK <= k1;
-      if (loaded < tiles) load_a.load(stage, k1, (real)-0.0, whole), load_b.load(stage + A_SIZE, k1, (real)0, whole);
+      if (k0 + (loaded + 1) * BK <= k1) {
+        load_a.template load<false>(stage, k1, (real)-0.0), load_b.template load<false>(stage + A_SIZE, k1, (real)0);
+      } else if (loaded < tiles) {
+        load_a.template load<true>(stage, k1, (real)-0.0), load_b.template load<true>(stage + A_SIZE, k1, (real)0);
+      }
       commit_copies();
       loaded++, into = into + 1 == STAGES ? 0 : into + 1;
     };
-#pragma unroll 1
     for (int s = 0; s < STAGES - 1; s++) load();
     real acc[TM][TN], a[2][TM], b[2][TN];
     clear(acc);

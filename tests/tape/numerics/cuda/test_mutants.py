@@ -19,18 +19,18 @@ MUTANTS = {
     "blocks of 512": (TILES, "CHAIN = 256", "CHAIN = 512"),
     "a product and a sum for fma": (
         TILES,
-        "acc[i][j] = fused(a[u % 2][i], b[u % 2][j], acc[i][j])",
-        "acc[i][j] = add(mul(a[u % 2][i], b[u % 2][j]), acc[i][j])",
+        "acc[i][j] = fused(a[k % 2][i], b[k % 2][j], acc[i][j])",
+        "acc[i][j] = add(mul(a[k % 2][i], b[k % 2][j]), acc[i][j])",
     ),
     "one barrier less in the loop": (
         TILES,
-        "__syncthreads();\n            fragment(a[next]",
-        "fragment(a[next]",
+        "__syncthreads();\n          fragment(a[(k + 1)",
+        "fragment(a[(k + 1)",
     ),
     "one wait less in the loop": (
         TILES,
-        "k == BK) {\n            wait_copies<STAGES - 2>();",
-        "k == BK) {\n            wait_copies<STAGES - 1>();",
+        "if (k == BK - 1) {\n          wait_copies<STAGES - 2>();",
+        "if (k == BK - 1) {\n          wait_copies<STAGES - 1>();",
     ),
     "one wait less before the loop": (
         TILES,

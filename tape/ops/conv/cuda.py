@@ -39,9 +39,6 @@ OUT, INPUT, OPERAND, BIAS = range(4)
 EACH_ALONE = 4
 """Results of a thread that works alone, where there are enough of them for a device."""
 
-BESIDE = 4
-"""The most blocks of results of a thread block whose weights are too few for its threads: more leave little memory."""
-
 PLACE_BYTES = 16
 """Bytes of an entry of the kernels' tables; twice as many where axes lie between the first and the last."""
 
@@ -155,27 +152,15 @@ def _direct(words: Words, size: int, pointers: Words) -> Launch:
         return chains * blocks_of(words[at.SAMPLES] * words[at.RESULTS], each * ALONE)
 
     each = EACH_ALONE if grid(EACH_ALONE) >= PROCESSORS else 1
-    defines, shared = (("PER", each),), _places_bytes(words) + BLOCK * size
-    return _alone("convolve_direct", size, words, (grid(each), 1, 1), ALONE, pointers, shared, defines)
-
-
-def _places_bytes(words: Words) -> int:
-    """Bytes of the places of a block."""
-    return BLOCK * PLACE_BYTES * (1 + _middle(words))
+    return _alone("convolve_direct", size, words, (grid(each), 1, 1), ALONE, pointers, size, ("PER", each))
 
 
 def _alone(
-    entry: str,
-    size: int,
-    words: Words,
-    grid: Triple,
-    threads: int,
-    pointers: Words,
-    shared: int,
-    own: tuple[tuple[str, int], ...],
+    entry: str, size: int, words: Words, grid: Triple, threads: int, pointers: Words, beside: int, more: tuple[str, int]
 ) -> Launch:
-    """A launch of direct.cu, with macros of its own."""
-    defines = (("REAL", REALS[size]), ("THREADS", threads), ("MIDDLE_AXES", _middle(words)), *own)
+    """A launch of direct.cu, with room for a block's places and as many numbers of some bytes beside."""
+    shared = BLOCK * (PLACE_BYTES * (1 + _middle(words)) + beside)
+    defines = (("REAL", REALS[size]), ("THREADS", threads), ("MIDDLE_AXES", _middle(words)), more)
     return Launch(DIRECT, entry, defines, grid, (threads, 1, 1), shared, pointers, ())
 
 
@@ -228,10 +213,8 @@ def _direct_weights(words: Words, size: int, blocks: int, pointers: Words) -> La
     """The launch of weight gradients with a thread for each of them and each block of results."""
     chains = words[at.DEPTH] * words[at.OUTPUTS]
     threads = ALONE_WEIGHTS[chains > ALONE_WEIGHTS[0]]
-    per = min(max(threads // chains, 1), BESIDE, blocks)
-    grid = (words[at.GROUPS] * blocks_of(chains, threads), 1, blocks_of(blocks, per))
-    defines, shared = (("WEIGHTS", 1), ("PER", per)), per * (_places_bytes(words) + BLOCK * 8)
-    return _alone("convolve_weights_direct", size, words, grid, threads, pointers, shared, defines)
+    grid = (words[at.GROUPS] * blocks_of(chains, threads), 1, blocks)
+    return _alone("convolve_weights_direct", size, words, grid, threads, pointers, 8, ("WEIGHTS", 1))
 
 
 def _weights(words: Words) -> int:

@@ -4,34 +4,32 @@
 constexpr int CHAIN = 256;
 
 #if defined(WEIGHTS)
-// A thread block has PER blocks of 256 results of a group, and each thread the sum of a weight over one of them.
+// A thread block has one block of 256 results of a group, and each thread the sum of a weight over them.
 KERNEL(THREADS, 1) convolve_weights_direct(PARAMETER Call call, Report) {
   DYNAMIC_SHARED(real, memory);
   const long long* const w = at<const long long>(call, P_WORDS);
   const unsigned M = (unsigned)w[DEPTH], N = (unsigned)w[OUTPUTS], all = (unsigned)(w[SAMPLES] * w[RESULTS]);
   const unsigned tiles = (M * N + THREADS - 1) / THREADS, group = blockIdx.x / tiles;
-  const unsigned local = blockIdx.x % tiles * THREADS + threadIdx.x, block = PER > 1 ? local / (M * N) : 0;
-  const unsigned own = local - block * (M * N), first = blockIdx.z * PER * CHAIN;
-  const unsigned results = (unsigned)w[RESULTS], count = all - first < PER * CHAIN ? all - first : PER * CHAIN;
+  const unsigned own = blockIdx.x % tiles * THREADS + threadIdx.x, first = blockIdx.z * CHAIN;
+  const unsigned results = (unsigned)w[RESULTS], count = all - first < CHAIN ? all - first : CHAIN;
   Place* const places = (Place*)memory;
-  long long* const cotangents = (long long*)(places + PER * CHAIN);
+  long long* const cotangents = (long long*)(places + CHAIN);
   const long long of_sample = w[GROUPS] * N * results;
   for (unsigned i = threadIdx.x; i < count; i += THREADS) {
     places[i] = position(w, first + i);
     cotangents[i] = (first + i) / results * of_sample + (first + i) % results;
   }
   __syncthreads();
-  if (own >= M * N || block >= PER || block * CHAIN >= count) return;
+  if (own >= M * N) return;
   const unsigned m = own / N, n = own % N;
   const Source source(call, w, group);
   const Place there = term(w, m);
   const real* const cotangent = at<const real>(call, P_OPERAND) + (long long)(group * N + n) * results;
   real sum = (real)0;
-  const unsigned stop = count < (block + 1) * CHAIN ? count : (block + 1) * CHAIN;
 #pragma unroll 8
-  for (unsigned i = block * CHAIN; i < stop; i++) sum = fused(source.value(places[i], there), cotangent[cotangents[i]], sum);
+  for (unsigned i = 0; i < count; i++) sum = fused(source.value(places[i], there), cotangent[cotangents[i]], sum);
   const long long i = (long long)group * M * N + own;
-  if (all > CHAIN) at<real>(call, PARTIAL)[(blockIdx.z * PER + block) * w[GROUPS] * M * N + i] = sum;
+  if (gridDim.z > 1) at<real>(call, PARTIAL)[blockIdx.z * w[GROUPS] * M * N + i] = sum;
   else at<real>(call, OUT)[i] = sum;
 }
 

@@ -56,7 +56,7 @@ def test_threads_with_several_results_have_the_bits_of_the_cpu(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cuda_convolutions, "PROCESSORS", 1)
-    conv = Conv(3, 2, 1, stride, (15, 20), (3, 3), (stride, 1), (1, 1), (1, 1), (1, 1))  # more positions than threads
+    conv = Conv(2, 2, 1, 2, (15, 20), (3, 3), (stride, 1), (1, 1), (1, 1), (1, 1))  # more positions than threads
     for kind in ("special", "wide"):
         found = dict(checked(host, conv, kind, dtype, bias=stride == 1))
         assert not any(found.values()), found

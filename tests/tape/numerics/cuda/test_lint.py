@@ -101,7 +101,7 @@ def loop_programs() -> list[tuple[str, tuple[tuple[str, int | str], ...]]]:
     """Programs whose fused operations stand there as often as they are inlined and loops unrolled."""
     sources = (cuda_rows.SOURCE, cuda_attention.SOURCE)
     found = list[tuple[str, tuple[tuple[str, int | str], ...]]]()
-    for r, middle, more in product(REALS.values(), (0, 1), ((("PER", 4),), (("WEIGHTS", 1), ("PER", 2)))):
+    for r, middle, more in product(REALS.values(), (0, 1), ((("PER", 4),), (("WEIGHTS", 1),))):
         sizes = (("REAL", r), ("THREADS", 128), ("MIDDLE_AXES", middle))
         found.append((cuda_convolutions.DIRECT, (*sizes, *more)))
     return found + [(s, (("REAL", r), ("GROUPS", g))) for s in sources for r in REALS.values() for g in GROUPS]

@@ -70,7 +70,7 @@ class OpCalls:
         self._tensor: type[Any] = torch.Tensor
         self._nothing = tensor_digest(algorithm, np.empty(0, np.uint8))
         self._known = dict[int, KnownOp]()
-        self._digest = layers.digest = KnownDigests(torch, TensorDigests(torch, algorithm))
+        self._digest = layers.digest = KnownDigests(TensorDigests(torch, algorithm))
         self._mode: AbstractContextManager[Any] | None = None
         self._begin()
 

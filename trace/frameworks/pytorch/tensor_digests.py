@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
+from weakref import ref
 
 import numpy as np
 
@@ -23,9 +24,6 @@ _MOST_KINDS = 1 << 12
 
 _SAMPLES = 64
 """How many bytes of a tensor are looked at to see that it is still the same."""
-
-_NEW = 32
-"""Storages that are met before those that are gone are looked for."""
 
 _SHORT = 1 << 10
 """Bytes up to which a tensor is digested anew each time."""
@@ -111,15 +109,15 @@ class _Memory:
     """What is known of tensors that lie in one storage: by place and kind, version, sample and digest.
 
     Args:
-        storage: what the memory is called by, which holds its place among others but not its bytes.
+        end: what tells of the end of the storage.
         at, nbytes: where it lies.
         may_change: whether it may change without a word.
     """
 
-    __slots__ = ("_bytes", "at", "known", "may_change", "nbytes", "storage")
+    __slots__ = ("_bytes", "at", "end", "known", "may_change", "nbytes")
 
-    def __init__(self, storage: Any, at: int, nbytes: int, *, may_change: bool) -> None:
-        self.storage, self.at, self.nbytes, self.may_change = storage, at, nbytes, may_change
+    def __init__(self, end: "ref[Any]", at: int, nbytes: int, *, may_change: bool) -> None:
+        self.end, self.at, self.nbytes, self.may_change = end, at, nbytes, may_change
         self.known = dict[tuple[Any, ...], tuple[int, bytes, bytes]]()
         self._bytes: Any = (ctypes.c_char * nbytes).from_address(at)
 
@@ -136,10 +134,9 @@ class KnownDigests:
     mode, and what is no plain tensor. Against writes by other means 64 bytes from all over the memory are looked at.
     """
 
-    def __init__(self, torch: Any, made: TensorDigests) -> None:
+    def __init__(self, made: TensorDigests) -> None:
         self._made: TensorDigests = made
-        self._weak: Any = torch.multiprocessing.reductions.StorageWeakRef
-        self._memories, self._room = dict[int, _Memory](), _NEW
+        self._memories = dict[int, _Memory]()
 
     def clear(self) -> None:
         """Forget everything."""
@@ -178,16 +175,14 @@ class KnownDigests:
 
     def _memory(self, storage: Any) -> _Memory:
         """What is known of a storage; of one that lies elsewhere by now, nothing."""
-        found, at, nbytes = self._memories.get(storage._cdata), storage.data_ptr(), storage.nbytes()
+        name, at, nbytes = storage._cdata, storage.data_ptr(), storage.nbytes()
+        found = self._memories.get(name)
         if found is None or found.at != at or found.nbytes != nbytes:
             may_change = found is not None and found.may_change
-            self._make_room()
-            found = _Memory(self._weak(storage), at, nbytes, may_change=may_change)
-            self._memories[storage._cdata] = found
+            found = self._memories[name] = _Memory(self._end(storage, name), at, nbytes, may_change=may_change)
         return found
 
-    def _make_room(self) -> None:
-        """Forget storages that are gone: what is left of them lies between others' bytes, which then take more room."""
-        if len(self._memories) >= self._room:
-            self._memories = {at: memory for at, memory in self._memories.items() if not memory.storage.expired()}
-            self._room = len(self._memories) + _NEW
+    def _end(self, storage: Any, name: int) -> "ref[Any]":
+        """Forgets a storage when it is gone: its name may be another's then. It is not looked at."""
+        memories = self._memories
+        return ref(storage, lambda _: memories.pop(name, None))

@@ -1,7 +1,7 @@
 """Digests of PyTorch's tensors, made where they lie."""
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
@@ -10,7 +10,7 @@ from weakref import ref
 import numpy as np
 
 from ....base.arrays import is_float
-from ....tape.numerics.xxh3.anywhere import DigestAnywhere, Room
+from ....tape.numerics.xxh3.anywhere import CopyAnywhere, DigestAnywhere, Room
 from ...v2.format.digest import FORMAT_NAMES, Algorithm, has_nan, numpy_dtype, preamble, tensor_digest
 from .arrays import array, dtype_word
 
@@ -30,6 +30,9 @@ _SHORT = 1 << 10
 
 _MOVED = (1, 4, 8)
 """Bytes of the elements of tensors that may be digested in another order than they lie in."""
+
+_BLOCK = 1 << 18
+"""Bytes that are brought into order at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,8 +91,32 @@ class TensorDigests:
         floats, is_whole = there if is_float(there) else None, tensor.is_contiguous()
         if self._algorithm is Algorithm.XXH3_128 and (floats is None or size >= 4) and (is_whole or size in _MOVED):
             turned: dict[str, Any] = {"strides": [size * stride for stride in strides], "room": self._room}
+            if nbytes > _BLOCK and not is_whole:
+                return _Kind(self._in_blocks(head, shape, turned["strides"], size, floats), nbytes)
             return _Kind(DigestAnywhere(head, shape, size, floats, **({} if is_whole else turned)), nbytes)
         return _Kind(self._by_library(head, nbytes, floats) if is_whole else None, nbytes)
+
+    def _in_blocks(
+        self, head: bytes, shape: Sequence[int], strides: Sequence[int], size: int, floats: "np.dtype[Any] | None"
+    ) -> _There:
+        """The same of a long one in another order, of which never more than a few lines are copied."""
+        begun, axis = self._algorithm.begin(head), next(i for i, count in enumerate(shape) if count > 1)
+        lines, inner = shape[axis], shape[axis + 1 :]
+        some = max(1, _BLOCK // (size * prod(inner)))
+        copies = {
+            count: CopyAnywhere((count, *inner), strides[axis:], size, self._room) for count in {some, lines % some}
+        }
+
+        def there(address: int) -> bytes | None:
+            hasher = begun.copy()
+            for i in range(0, lines, some):
+                block = copies[min(some, lines - i)](address + i * strides[axis])
+                if floats is not None and has_nan(block.view(floats)):
+                    return None
+                hasher.update(block)
+            return hasher.digest()
+
+        return there
 
     def _by_library(self, head: bytes, nbytes: int, floats: "np.dtype[Any] | None") -> _There:
         begun, kind = self._algorithm.begin(head), ctypes.c_char * nbytes

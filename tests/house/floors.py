@@ -260,7 +260,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "trace/frameworks/pytorch": [
         ["arrays", "known_op", "module_call", "torch_modules", "torch_settings"],
-        ["blank_memory", "early_updates", "ranks", "tensor_digests", "torch_optimizer"],
+        ["blank_memory", "early_updates", "graph_notes", "ranks", "tensor_digests", "torch_optimizer"],
         ["layer_tape", "part_sums", "restart"],
         ["op_calls"],
         ["torch_run"],

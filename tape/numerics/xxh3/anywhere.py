@@ -38,7 +38,7 @@ class Room:
 
 
 class CopyAnywhere:
-    """The elements of an array in row-major order, in a room; a call says where the array lies, and is good until the next.
+    """The elements of an array in row-major order, in a room until the next copy; a call says where the array lies.
 
     Args:
         shape, strides: of the array, the latter in bytes.
@@ -57,6 +57,7 @@ class CopyAnywhere:
         self._launch = machine.run_fed(0)
 
     def __call__(self, address: int) -> Array:
+        """The bytes of the copy."""
         self._table[0], self._table[1] = self._room.at(self._nbytes), address
         self._launch(address_of(self._rows), 1, 0, 0, 0, 0, ())
         return self._room.first(self._nbytes)

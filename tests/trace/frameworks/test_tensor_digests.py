@@ -41,7 +41,8 @@ def test_any_order_in_memory_has_the_digest_of_its_array(algorithm: Algorithm) -
 def test_a_long_one_in_another_order_is_copied_a_part_at_a_time() -> None:
     digests, x = TensorDigests(torch, Algorithm.XXH3_128), torch.arange(1 << 19, dtype=torch.float32)
     square = x[: 700 * 700].view(700, 700)
-    for tensor in (square.T, x.view(1, 2, -1, 8).transpose(1, 2), x.view(2, -1)[:, 5:], x.view(4, -1)[:, ::2].double().T):
+    views = [square.T, x.view(1, 2, -1, 8).transpose(1, 2), x.view(2, -1)[:, 5:], x.view(4, -1)[:, ::2].double().T]
+    for tensor in views:
         array = np.ascontiguousarray(tensor.numpy())
         assert digests(tensor) == digests(tensor) == tensor_digest(Algorithm.XXH3_128, array)
     assert len(digests._room.first(1 << 30)) <= 1 << 20 < square.nbytes

@@ -16,10 +16,10 @@ from ...v2.write.recorder import TraceRecorder
 from ..run import RecordedRun
 from ..shared import leaves, named_arrays, scalar_loss
 from .arrays import array
+from .calls import WHOLE_STEP, OpCalls
 from .early_updates import BackwardSteps, EarlyUpdates, early
 from .layer_tape import LayerTape
 from .module_call import loss_scale
-from .op_calls import WHOLE_STEP, OpCalls
 from .part_sums import PartSums
 from .restart import Restart
 from .torch_modules import TorchModules

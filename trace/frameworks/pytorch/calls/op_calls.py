@@ -7,14 +7,14 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from ....base.runs.called_op import RECOMPUTE, CalledOp
-from ...v2.format.digest import Algorithm, tensor_digest
-from .arrays import is_reading, reading
+from .....base.runs.called_op import RECOMPUTE, CalledOp
+from ....v2.format.digest import Algorithm, tensor_digest
+from ..arrays import is_reading, reading
+from ..layer_tape import LayerTape
+from ..module_call import is_inside
+from ..tensor_digests import KnownDigests, TensorDigests
 from .blank_memory import BlankMemory
 from .known_op import KnownOp
-from .layer_tape import LayerTape
-from .module_call import is_inside
-from .tensor_digests import KnownDigests, TensorDigests
 
 _Tensors: TypeAlias = dict[int, Any]
 """Tensors by their identity, in their order."""

@@ -13,7 +13,6 @@ from .driver import Copy, Gpu
 from .mirror import Mirror
 from .order import READ, WRITE, Touch
 
-
 DIRECT = 1 << 18
 """Bytes of an input from which it goes to the GPU from where the batch has it: sooner than by way of pinned memory."""
 

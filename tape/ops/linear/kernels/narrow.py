@@ -1,0 +1,72 @@
+"""Small products of rows of half a vector: of what they cost, most is what surrounds the sums of other products.
+
+Nothing is cut into blocks and panels here, and b is read where it lies if its rows do. The sums are those of `gemm`.
+"""
+
+# numba's functions carry no types.
+# pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+from numba import njit
+
+from ....numerics.engine.intrinsics import entry, word
+from ....numerics.engine.kernel import share
+from ....numerics.simd.pack import PANEL_VECTORS, itemsize, pack_panel, vector_size
+from ....numerics.simd.sums import CHAIN_BLOCK
+from .narrow_tile import compute_narrow_tiles
+from .product import (
+    A_COLUMN,
+    A_ROW,
+    ADDED,
+    B_COLUMN,
+    B_ROW,
+    BATCH,
+    BIAS,
+    FIRST_OPTIONAL,
+    MASK,
+    OUT,
+    RELU,
+    A,
+    B,
+    K,
+    M,
+    N,
+)  # fmt: skip
+from .tile import NARROW, TileCall, compute_tile, rows_of
+
+
+@njit(inline="always")
+def is_narrow(table, ints):
+    """Whether a product is one matrix of such rows, and its sums have one chain; registers of 16 bytes have no halves."""
+    half = vector_size() // 2
+    one_chain = word(ints, BATCH) == 1 and word(ints, K) <= CHAIN_BLOCK
+    return half >= 16 and word(ints, N) * itemsize(table) == half and one_chain
+
+
+@njit(inline="always")
+def narrow(table, ints, part, parts, panel):
+    """A share of the rows of such a product; ``panel`` has room for b."""
+    m, k, size, together = word(ints, M), word(ints, K), itemsize(table), rows_of(NARROW)
+    tiles = (m + together - 1) // together
+    first, count = share(tiles, part, parts) if parts > 1 else (0, tiles)
+    b, b_row, b_column = entry(table, B), word(ints, B_ROW), word(ints, B_COLUMN)
+    if b_column != size:
+        pack_panel(table, b, b_row, b_column, k, word(ints, N), panel)
+        b, b_row = panel, PANEL_VECTORS * vector_size()
+    call = _rows(table, ints, first * together, min((first + count) * together, m), b, b_row)
+    compute_narrow_tiles(table, call)
+    if call.rows % together:
+        compute_tile(table, NARROW, _rows(table, ints, m // together * together, m, b, b_row))
+    return 0
+
+
+@njit(inline="always")
+def _rows(table, ints, top, bottom, b, b_row):
+    """The call for the rows from ``top`` to ``bottom``."""
+    n, bias, added = word(ints, N), word(ints, BIAS), word(ints, ADDED)
+    addend = FIRST_OPTIONAL + bias + word(ints, MASK)
+    out_row = n * itemsize(table)
+    return TileCall(
+        entry(table, A) + top * word(ints, A_ROW), word(ints, A_ROW), word(ints, A_COLUMN), b, b_row, word(ints, K),
+        entry(table, OUT) + top * out_row, out_row, bottom - top, n, 0, entry(table, FIRST_OPTIONAL) if bias else 0,
+        word(ints, RELU), entry(table, FIRST_OPTIONAL + bias) + top * out_row if word(ints, MASK) else 0,
+        entry(table, addend) + top * added if added else 0, added,
+    )  # fmt: skip

@@ -35,7 +35,7 @@ from .tile import NARROW, TileCall, compute_tile, rows_of
 
 @njit(inline="always")
 def is_narrow(table, ints):
-    """Whether a product is one matrix of such rows, and its sums have one chain; registers of 16 bytes have no halves."""
+    """Whether it is one matrix of such rows whose sums have one chain; registers of 16 bytes have no halves."""
     half = vector_size() // 2
     one_chain = word(ints, BATCH) == 1 and word(ints, K) <= CHAIN_BLOCK
     return half >= 16 and word(ints, N) * itemsize(table) == half and one_chain

@@ -67,6 +67,7 @@ class ProductTile:
     vectors: int
 
     def write(self) -> None:
+        """Write the sums, what follows them and the stores."""
         out = self.cells(self.call.out, self.call.out_row)
         self.prefetch(out)
         builder, call, sums = self.builder, self.call, self.sums()

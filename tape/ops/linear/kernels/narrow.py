@@ -11,7 +11,7 @@ from ....numerics.engine.intrinsics import entry, word
 from ....numerics.engine.kernel import share
 from ....numerics.simd.pack import PANEL_VECTORS, itemsize, pack_panel, vector_size
 from ....numerics.simd.sums import CHAIN_BLOCK
-from .narrow_tile import compute_narrow_tiles
+from .narrow_tile import compute_narrow_rows
 from .product import (
     A_COLUMN,
     A_ROW,
@@ -30,7 +30,7 @@ from .product import (
     M,
     N,
 )  # fmt: skip
-from .tile import NARROW, TileCall, compute_tile, rows_of
+from .tile import NARROW, TileCall, rows_of
 
 
 @njit(inline="always")
@@ -51,22 +51,14 @@ def narrow(table, ints, part, parts, panel):
     if b_column != size:
         pack_panel(table, b, b_row, b_column, k, word(ints, N), panel)
         b, b_row = panel, PANEL_VECTORS * vector_size()
-    call = _rows(table, ints, first * together, min((first + count) * together, m), b, b_row)
-    compute_narrow_tiles(table, call)
-    if call.rows % together:
-        compute_tile(table, NARROW, _rows(table, ints, m // together * together, m, b, b_row))
-    return 0
-
-
-@njit(inline="always")
-def _rows(table, ints, top, bottom, b, b_row):
-    """The call for the rows from ``top`` to ``bottom``."""
-    n, bias, added = word(ints, N), word(ints, BIAS), word(ints, ADDED)
-    addend = FIRST_OPTIONAL + bias + word(ints, MASK)
-    out_row = n * itemsize(table)
-    return TileCall(
-        entry(table, A) + top * word(ints, A_ROW), word(ints, A_ROW), word(ints, A_COLUMN), b, b_row, word(ints, K),
-        entry(table, OUT) + top * out_row, out_row, bottom - top, n, 0, entry(table, FIRST_OPTIONAL) if bias else 0,
-        word(ints, RELU), entry(table, FIRST_OPTIONAL + bias) + top * out_row if word(ints, MASK) else 0,
+    top, n, bias, added = first * together, word(ints, N), word(ints, BIAS), word(ints, ADDED)
+    addend, out_row = FIRST_OPTIONAL + bias + word(ints, MASK), n * size
+    call = TileCall(
+        entry(table, A) + top * word(ints, A_ROW), word(ints, A_ROW), word(ints, A_COLUMN), b, b_row, k,
+        entry(table, OUT) + top * out_row, out_row, min(count * together, m - top), n, 0,
+        entry(table, FIRST_OPTIONAL) if bias else 0, word(ints, RELU),
+        entry(table, FIRST_OPTIONAL + bias) + top * out_row if word(ints, MASK) else 0,
         entry(table, addend) + top * added if added else 0, added,
     )  # fmt: skip
+    compute_narrow_rows(table, call)
+    return 0

@@ -20,10 +20,7 @@ ALONE = (3, 5, 7)
 
 @dataclass(frozen=True)
 class _NarrowTile(ProductTile):
-    """A tile of which every row and column exists."""
-
-    steps: Sequence[Value]
-    """Bytes from the first row of a to each."""
+    """A tile of which every column exists."""
 
     def prefetch(self, out: Sequence[Value]) -> None:
         """Nothing: small arrays lie near."""
@@ -31,6 +28,14 @@ class _NarrowTile(ProductTile):
     def valid(self, i: int) -> Value:
         """All lanes."""
         return emit.constant(ir.VectorType(emit.I1, self.kind.count), True)
+
+
+@dataclass(frozen=True)
+class _WholeTile(_NarrowTile):
+    """A tile of which every row exists, too."""
+
+    steps: Sequence[Value]
+    """Bytes from the first row of a to each."""
 
     def rows(self, address: Value, stride: Value) -> list[Value]:
         """Pointers to the rows."""
@@ -60,8 +65,8 @@ def _multiples(builder: Builder, stride: Value, count: int) -> list[Value]:
     return [builder.shl(steps[3], I64(1)) if r == 6 else step for r, step in enumerate(steps)]
 
 
-def narrow_tiles(module: Value, element: Value) -> Value:
-    """The function that computes as many rows of half a vector as fill tiles; its arguments are those of `TileCall`."""
+def narrow_rows(module: Value, element: Value) -> Value:
+    """The function that computes rows of half a vector, of any number; its arguments are those of `TileCall`."""
     height, vectors = shape(NARROW)
     kind = ir.VectorType(element, simd.vector_type(element).count // 2)
 
@@ -70,13 +75,19 @@ def narrow_tiles(module: Value, element: Value) -> Value:
         moves = [builder.mul(row, I64(height)) for row in (call.a_row, call.out_row, call.out_row, call.addend_row)]
         steps = _multiples(builder, call.a_row, height)
 
-        def tile(carried: Sequence[Value]) -> list[Value]:
-            a, out, mask, addend = carried
-            here = call._replace(a=a, out=out, mask=mask, addend=addend)
-            _NarrowTile(builder, here, kind, height, vectors, steps).write()
-            return [_advanced(builder, x, move) for x, move in zip(carried, moves, strict=True)]
+        def here(places: Sequence[Value]) -> TileCall:
+            a, out, mask, addend = places
+            return call._replace(a=a, out=out, mask=mask, addend=addend)
 
-        simd.loop(builder, builder.sdiv(call.rows, I64(height)), [call.a, call.out, call.mask, call.addend], tile)
+        def tile(places: Sequence[Value]) -> list[Value]:
+            _WholeTile(builder, here(places), kind, height, vectors, steps).write()
+            return [_advanced(builder, place, move) for place, move in zip(places, moves, strict=True)]
+
+        whole = builder.sdiv(call.rows, I64(height))
+        behind = simd.loop(builder, whole, [call.a, call.out, call.mask, call.addend], tile)
+        left = builder.sub(call.rows, builder.mul(whole, I64(height)))
+        with builder.if_then(emit.present(builder, left)):
+            _NarrowTile(builder, here(behind)._replace(rows=left), kind, height, vectors).write()
 
     return simd.internal(module, f"dgrr.narrow.{emit.name_of(element)}", len(TileCall._fields), write)
 
@@ -87,11 +98,11 @@ def _advanced(builder: Builder, address: Value, distance: Value) -> Value:
 
 
 @intrinsic
-def compute_narrow_tiles(context, table, call):
-    """Compute as many rows of half a vector as fill tiles; ``call`` is a `TileCall`."""
+def compute_narrow_rows(context, table, call):
+    """Compute rows of half a vector; ``call`` is a `TileCall`."""
 
     def generate(context, builder, signature, args):
-        call_tile(builder, narrow_tiles(builder.module, context.get_data_type(table.dtype)), args[1])
+        call_tile(builder, narrow_rows(builder.module, context.get_data_type(table.dtype)), args[1])
         return context.get_dummy_value()
 
     return types.none(table, call), generate

@@ -1,4 +1,4 @@
-"""Small products of rows of half a vector: of what they cost, most is what surrounds the sums of other products.
+"""Small products whose rows are one vector or a half: most of their time is what surrounds the sums of other products.
 
 Nothing is cut into blocks and panels here, and b is read where it lies if its rows do. The sums are those of `gemm`.
 """
@@ -36,9 +36,9 @@ from .tile import NARROW, TileCall, rows_of
 @njit(inline="always")
 def is_narrow(table, ints):
     """Whether it is one matrix of such rows whose sums have one chain; registers of 16 bytes have no halves."""
-    half = vector_size() // 2
+    row, vector = word(ints, N) * itemsize(table), vector_size()
     one_chain = word(ints, BATCH) == 1 and word(ints, K) <= CHAIN_BLOCK
-    return half >= 16 and word(ints, N) * itemsize(table) == half and one_chain
+    return vector >= 32 and (row == vector or 2 * row == vector) and one_chain
 
 
 @njit(inline="always")
@@ -60,5 +60,8 @@ def narrow(table, ints, part, parts, panel):
         entry(table, FIRST_OPTIONAL + bias) + top * out_row if word(ints, MASK) else 0,
         entry(table, addend) + top * added if added else 0, added,
     )  # fmt: skip
-    compute_narrow_rows(table, call)
+    if out_row == vector_size():
+        compute_narrow_rows(table, 1, call)
+    else:
+        compute_narrow_rows(table, 2, call)
     return 0

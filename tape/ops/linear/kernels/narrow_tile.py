@@ -1,4 +1,4 @@
-"""The micro-kernel of rows of half a vector: registers half as wide, no masks, and all rows in one call."""
+"""The micro-kernel of rows of one vector or a half: registers as wide as a row, no masks, and all rows in one call."""
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
@@ -65,10 +65,10 @@ def _multiples(builder: Builder, stride: Value, count: int) -> list[Value]:
     return [builder.shl(steps[3], I64(1)) if r == 6 else step for r, step in enumerate(steps)]
 
 
-def narrow_rows(module: Value, element: Value) -> Value:
-    """The function that computes rows of half a vector, of any number; its arguments are those of `TileCall`."""
+def narrow_rows(module: Value, element: Value, part: int) -> Value:
+    """The function that computes rows of a vector's ``part``-th; its arguments are those of `TileCall`."""
     height, vectors = shape(NARROW)
-    kind = ir.VectorType(element, simd.vector_type(element).count // 2)
+    kind = ir.VectorType(element, simd.vector_type(element).count // part)
 
     def write(builder: Builder, *arguments: Value) -> None:
         call = TileCall(*arguments)
@@ -89,7 +89,7 @@ def narrow_rows(module: Value, element: Value) -> Value:
         with builder.if_then(emit.present(builder, left)):
             _NarrowTile(builder, here(behind)._replace(rows=left), kind, height, vectors).write()
 
-    return simd.internal(module, f"dgrr.narrow.{emit.name_of(element)}", len(TileCall._fields), write)
+    return simd.internal(module, f"dgrr.narrow.{emit.name_of(kind)}", len(TileCall._fields), write)
 
 
 def _advanced(builder: Builder, address: Value, distance: Value) -> Value:
@@ -97,12 +97,15 @@ def _advanced(builder: Builder, address: Value, distance: Value) -> Value:
     return builder.select(emit.present(builder, address), builder.add(address, distance), address)
 
 
-@intrinsic
-def compute_narrow_rows(context, table, call):
-    """Compute rows of half a vector; ``call`` is a `TileCall`."""
+@intrinsic(prefer_literal=True)
+def compute_narrow_rows(context, table, part, call):
+    """Compute rows of a vector's ``part``-th, 1 or 2 (a constant); ``call`` is a `TileCall`."""
+    if not isinstance(part, types.IntegerLiteral):
+        return None
 
     def generate(context, builder, signature, args):
-        call_tile(builder, narrow_rows(builder.module, context.get_data_type(table.dtype)), args[1])
+        element = context.get_data_type(table.dtype)
+        call_tile(builder, narrow_rows(builder.module, element, part.literal_value), args[2])
         return context.get_dummy_value()
 
-    return types.none(table, call), generate
+    return types.none(table, part, call), generate

@@ -27,6 +27,7 @@ from ....numerics.simd.pack import (
 )
 from ....numerics.simd.sums import CHAIN_BLOCK
 from .gemm_reference import gemm_reference
+from .narrow import is_narrow, narrow
 from .product import (
     A_COLUMN,
     A_GROUP,
@@ -219,6 +220,8 @@ def gemm(table, ints, part, parts):
     """A `Product`; shares are ranges of rows or, of wide products, columns, counted through all matrices."""
     m, n = word(ints, M), word(ints, N)
     panel, block = panel_memory(), _own_block(table, ints, part)
+    if is_narrow(table, ints):
+        return narrow(table, ints, part, parts, panel)
     small = word(ints, K) * n * itemsize(table) <= SMALL_B
     by_rows = m >= n or (small and m >= ROWS_OF_A_PART * parts)
     extent = m if by_rows else n

@@ -6,7 +6,7 @@ from ....numerics.engine.intrinsics import entry, word
 from ....numerics.engine.kernel import kernel, share
 from ....numerics.simd.codegen import CACHE_LINE
 from ....numerics.simd.pack import PANEL_VECTORS, itemsize, pack_panel, vector_size
-from .product import spaced
+from .product import rounded, spaced
 
 # Positions of the words: sizes of the matrix, and its strides in bytes.
 DEPTH, COLUMNS, ROW, COLUMN = range(4)
@@ -19,7 +19,7 @@ def panel_elements(depth: int, columns: int, itemsize: int) -> int:
     2048
     """
     most = PANEL_VECTORS * CACHE_LINE // itemsize
-    return spaced.py_func(depth) * -(-columns // most) * most
+    return rounded(depth) * -(-columns // most) * most
 
 
 @kernel

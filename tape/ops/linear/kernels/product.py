@@ -34,6 +34,10 @@ LAYOUTS_KEPT = 1024
 PAGE = 4096
 """Rows this many bytes apart, or a multiple, fall into the same set of a first-level cache."""
 
+FEW_COLUMNS, FEW_COLUMNS_APART = 1024, 256
+"""Bytes of a row of b below which packing a costs more than it saves, and the same where a is transposed and its columns
+are pages apart: what a tile reads of a then falls into one set of the first cache."""
+
 
 @dataclass(frozen=True, slots=True)
 class Product:
@@ -88,7 +92,7 @@ class Product:
 @lru_cache(LAYOUTS_KEPT)
 def _words(product: Product, strides: tuple[Sizes, ...]) -> Words:
     sizes = (product.batch, product.m, product.n, product.k, product.group)
-    strides = (strides[0], (0, spaced.py_func(product.k) * product.itemsize)) if product.panels else strides
+    strides = (strides[0], (0, rounded(product.k) * product.itemsize)) if product.panels else strides
     a, b = ((*(*s[:-2], 0, 0)[:2], *s[-2:]) for s in strides)  # one axis of the batch counts groups of one
     finish = (int(product.bias), int(product.relu), int(product.mask), product.added)
     flags = (int(product.summed), int(product.panels))
@@ -99,20 +103,21 @@ def _packed_bytes(product: Product, a: Sizes) -> int:
     """Bytes of a block of rows of a for one part; 0 if a is better read where it lies."""
     size = product.itemsize
     terms = product.k * product.batch if product.summed else product.k
-    if product.n * size < 256 or product.m < 16 or terms < 64:
-        return 0
     conflicting = a[-1] == size and a[-2] % PAGE == 0
     transposed = a[-2] == size and a[-1] != size
-    if not (conflicting or transposed):
+    few = FEW_COLUMNS_APART if transposed and a[-1] % PAGE == 0 else FEW_COLUMNS
+    if not (conflicting or transposed) or product.n * size < few or product.m < 16 or terms < 64:
         return 0
     rows = min(BLOCK_BYTES // size, -(-product.m // CACHE_LINE) * CACHE_LINE)
     return rows * (CHAIN_BLOCK * size + CACHE_LINE)
 
 
-@njit(inline="always")
-def spaced(depth):
+def rounded(depth: int) -> int:
     """Terms from chain to chain where several are packed: squares of `MOST_LANES` are written whole."""
     return (depth + MOST_LANES - 1) // MOST_LANES * MOST_LANES
+
+
+spaced = njit(inline="always")(rounded)
 
 
 @njit(inline="always")

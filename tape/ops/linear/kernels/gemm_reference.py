@@ -82,7 +82,8 @@ def gemm_reference(table, ints, part, parts):
         batch, i = row // m, row % m
         a = (matrix(ints, 0, batch, A_GROUP, A_MATRIX) + i * word(ints, A_ROW)) // size
         for j in range(n):
-            (b, b_step), a_step, added = _column(table, ints, batch, j), word(ints, A_COLUMN) // size, word(ints, ADDED) // size
+            b, b_step = _column(table, ints, batch, j)
+            a_step, added = word(ints, A_COLUMN) // size, word(ints, ADDED) // size
             if word(ints, SUMMED):
                 total = _sum_of_products(table, ints, a, a_step, b, b_step, row * added + j)
                 vector(table, OUT, row * n + j, 1)[0] = total

@@ -1,4 +1,4 @@
-"""Matrices that the products of a loop read at every turn are copied once, before the loop; others where they are read."""
+"""Matrices that the products of a loop read at every turn are copied once, before it; others where they are read."""
 
 from typing import Any
 

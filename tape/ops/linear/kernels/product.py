@@ -35,8 +35,8 @@ PAGE = 4096
 """Rows this many bytes apart, or a multiple, fall into the same set of a first-level cache."""
 
 FEW_COLUMNS, FEW_COLUMNS_APART = 1024, 256
-"""Bytes of a row of b below which packing a costs more than it saves, and the same where a is transposed and has columns
-pages apart: what a tile reads of a then falls into one set of the first cache."""
+"""Bytes of a row of b below which packing a costs more than it saves, and the same where a is transposed and its
+columns are pages apart: what a tile reads of a then falls into one set of the first cache."""
 
 
 @dataclass(frozen=True, slots=True)

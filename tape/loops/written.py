@@ -1,5 +1,6 @@
 """Calls written out: every op has a node of its own. It is how they run eagerly, and what their bits mean."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ Leaves = Mapping[int, AnyVar]
 Rows = Sequence[Sequence[AnyVar]]
 
 
-class WrittenCall:
+class WrittenCall(ABC):
     """What a call computes, on a tape: ``leaves`` are what it begins with, by the ids of its inputs, ``rows`` those of
     inputs that are cut, and ``known`` the values of a body.
 
@@ -34,18 +35,18 @@ class WrittenCall:
         self.compute()
         self._end = len(tape)
 
+    @abstractmethod
     def compute(self) -> None:
         """Make the nodes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def vars(self, key: str) -> list[AnyVar]:
         """The nodes that a result is made of: one, or that of each place."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def steps(self) -> list[tuple[Body, dict[int, AnyVar]]]:
         """Each body that was run, with its values; of a loop by the places of rows."""
-        raise NotImplementedError
 
     # ------------------------------------------------------------------ results
 

@@ -87,7 +87,7 @@ class SomeVar(Handle[D]):
 
 def elementwise(x: "Var[F, *S]") -> "Var[F, *S]":
     """One element of the result for each of ``x``."""
-    raise NotImplementedError
+    return x
 
 
 @overload
@@ -106,7 +106,6 @@ def reduction(x: "Var[F, Any, *tuple[Any, ...]]", axis: int, keepdims: bool = Fa
 def reduction(x: "Gradual[F]", axis: Axes | None = None, keepdims: bool = False) -> "Gradual[F]": ...
 def reduction(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """One element of the result for the elements along an axis, several, or all."""
-    raise NotImplementedError
 
 
 @overload
@@ -125,7 +124,6 @@ def position(x: "Var[Any, Any, *tuple[Any, ...]]", axis: int, keepdims: bool = F
 def position(x: "Gradual[Any]", axis: Axes | None = None, keepdims: bool = False) -> "Gradual[i64]": ...
 def position(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """The position of one of the elements along an axis, several, or all."""
-    raise NotImplementedError
 
 
 @overload
@@ -146,7 +144,6 @@ def moment(
 def moment(x: "Gradual[F]", axis: Axes | None = None, keepdims: bool = False, correction: int = 0) -> "Gradual[F]": ...
 def moment(x: Any, axis: Axis = None, keepdims: bool = False, correction: int = 0) -> Any:
     """A `reduction` whose number of elements is corrected."""
-    raise NotImplementedError
 
 
 @overload
@@ -171,7 +168,6 @@ def product(a: Constant, b: "Gradual[F]") -> "Gradual[F]": ...
 def product(a: "Gradual[F]", b: Constant) -> "Gradual[F]": ...
 def product(a: Any, b: Any) -> Any:
     """A matrix product whose leading axes are broadcast; a vector is a row on the left and a column on the right."""
-    raise NotImplementedError
 
 
 class Var(SomeVar[D], Arithmetic, Generic[D, *S]):

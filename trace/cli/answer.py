@@ -10,20 +10,6 @@ from ..exit_codes import Exit
 from ..json_value import json_value
 from ..v2.verdict import Verdict
 
-_VERDICTS = {
-    Exit.OK: "ok",
-    Exit.USAGE: "usage",
-    Exit.IO: "io",
-    Exit.VALIDATION: "corrupt",
-    Exit.DIVERGED: "diverged",
-    Exit.REPLAY: "update",
-    Exit.UNPROVEN: "unproven",
-    Exit.LOSSY: "lossy",
-    Exit.INTERRUPTED: "interrupted",
-}
-"""The verdict where a command ends without one of its own."""
-
-
 _FOR_GIT = (Exit.OK, Exit.DIVERGED, Exit.INTERRUPTED)
 """Good, bad, and the end of the search; of anything else nothing is known."""
 
@@ -114,7 +100,7 @@ def ended(code: Exit, verdict: str, *facts: Fact, error: str = "", before: str =
 
 def failed(code: Exit, error: str, verdict: str = "", before: str = "dgrr: ") -> Answer:
     """The answer of a command that was kept from its answer."""
-    return Answer(code, verdict or _VERDICTS[code], error=error, before=before)
+    return Answer(code, verdict or code.word, error=error, before=before)
 
 
 class Judged(Protocol):

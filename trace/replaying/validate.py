@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...base.system import FilePath
-from ..exit_codes import Exit
 from ..file_version import TraceFileError, TruncatedFileError, version_of
 from ..v2.check.report import Finding, Report
 from ..v2.check.validate import validate_v2
@@ -15,8 +14,6 @@ from .expected import Expected, hold_root, require_expected, require_root
 
 if TYPE_CHECKING:
     from ..v1.validation.validate import Validation
-
-_VERDICTS = {Exit.IO: Verdict.IO, Exit.VALIDATION: Verdict.CORRUPT, Exit.REPLAY: Verdict.UPDATE}
 
 
 def validate(
@@ -61,7 +58,7 @@ def _validated(name: str) -> Report:
     except TruncatedFileError as error:
         return Report(name, 0, findings=[Finding(Verdict.TORN_TAIL, str(error))])
     except TraceFileError as error:
-        return Report(name, 0, findings=[Finding(_VERDICTS[error.exit], str(error))])
+        return Report(name, 0, findings=[Finding(Verdict(error.exit.word), str(error))])
     if version == 1:
         return _validate_v1(name)
     if version == VERSION:
@@ -78,13 +75,13 @@ def _validate_v1(path: str) -> Report:
         with TraceReaderV1(path) as trace:
             return report_v1(validate_v1(trace))
     except TraceFileError as error:
-        return Report(path, 1, structure="failed", findings=[Finding(_VERDICTS[error.exit], str(error))])
+        return Report(path, 1, structure="failed", findings=[Finding(Verdict(error.exit.word), str(error))])
 
 
 def report_v1(validation: "Validation") -> Report:
     """The validation of a trace of version 1 as a report."""
     report = Report(validation.path, 1, validation.header.step_count)
-    report.findings = [Finding(_VERDICTS[failure.exit], failure.text) for failure in validation.failures]
+    report.findings = [Finding(Verdict(failure.exit.word), failure.text) for failure in validation.failures]
     verdicts = {finding.verdict for finding in report.findings}
     report.structure = "failed" if Verdict.CORRUPT in verdicts else "proven"
     report.chain = report.structure

@@ -1,49 +1,35 @@
 """The one word that says how a check of a trace ended, and its exit code."""
 
 from enum import Enum
+from typing import Self
 
 from ..exit_codes import Exit
 
 
 class Verdict(Enum):
-    """How a check ended: its words are those of `docs/trace_format.md`."""
+    """How a check ended, in a word of `docs/trace_format.md`; `exit_code` is that of a command that ends so."""
 
-    OK = "ok"
-    IO = "io"
+    _value_: str
+    exit_code: Exit
+
+    def __new__(cls, word: str, exit_code: Exit = Exit.VALIDATION) -> Self:
+        """Make a member; called with its word alone, an enum gives the member that there is."""
+        made = object.__new__(cls)
+        made._value_, made.exit_code = word, exit_code
+        return made
+
+    OK = "ok", Exit.OK
+    IO = "io", Exit.IO
     CORRUPT = "corrupt"
     TORN_TAIL = "torn-tail"
     UNSEALED = "unsealed"
     CHAIN = "chain"
     UNSUPPORTED = "unsupported"
-    DIVERGED = "diverged"
-    UPDATE = "update"
-    GRADIENT = "gradient"
-    DATA = "data"
-    NUMERICS = "numerics"
-    UNPROVEN = "unproven"
-    LOSSY = "lossy"
-    DRIFT = "drift"
-
-    @property
-    def exit_code(self) -> Exit:
-        """The exit code of a command that ends in this verdict."""
-        return _EXIT[self]
-
-
-_EXIT = {
-    Verdict.OK: Exit.OK,
-    Verdict.IO: Exit.IO,
-    Verdict.CORRUPT: Exit.VALIDATION,
-    Verdict.TORN_TAIL: Exit.VALIDATION,
-    Verdict.UNSEALED: Exit.VALIDATION,
-    Verdict.CHAIN: Exit.VALIDATION,
-    Verdict.UNSUPPORTED: Exit.VALIDATION,
-    Verdict.DIVERGED: Exit.DIVERGED,
-    Verdict.UPDATE: Exit.REPLAY,
-    Verdict.GRADIENT: Exit.REPLAY,
-    Verdict.DATA: Exit.REPLAY,
-    Verdict.NUMERICS: Exit.UNPROVEN,
-    Verdict.UNPROVEN: Exit.UNPROVEN,
-    Verdict.LOSSY: Exit.LOSSY,
-    Verdict.DRIFT: Exit.DRIFT,
-}
+    DIVERGED = "diverged", Exit.DIVERGED
+    UPDATE = "update", Exit.REPLAY
+    GRADIENT = "gradient", Exit.REPLAY
+    DATA = "data", Exit.REPLAY
+    NUMERICS = "numerics", Exit.UNPROVEN
+    UNPROVEN = "unproven", Exit.UNPROVEN
+    LOSSY = "lossy", Exit.LOSSY
+    DRIFT = "drift", Exit.DRIFT

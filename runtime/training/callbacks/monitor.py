@@ -1,5 +1,6 @@
 """Callbacks that watch one figure of a fit: its best value, and what follows from it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from math import isnan
 from typing import Any, Literal
@@ -10,7 +11,7 @@ from ..trainer import Trainer
 from .callback import Callback
 
 
-class Monitor(Callback):
+class Monitor(Callback, ABC):
     """Watches a figure: ``validation_…`` at every validation, others, as means of the epoch, at its end.
 
     Args:
@@ -43,9 +44,9 @@ class Monitor(Callback):
         """The step behind which it was measured."""
         self._seen = -1
 
+    @abstractmethod
     def measured(self, trainer: Trainer, *, better: bool) -> bool | None:
         """The figure was measured once more; ``better`` says whether it is the best so far."""
-        raise NotImplementedError
 
     # ------------------------------------------------------------------ moments
 

@@ -2,6 +2,7 @@
 
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -111,15 +112,15 @@ class LoopCopy(NamedTuple):
     nbytes: int
 
 
-class NestedWords(Words):
+class NestedWords(Words, ABC):
     """Words of a call that makes others."""
 
     __slots__ = ()
 
     @property
+    @abstractmethod
     def content(self) -> list[Any]:
         """What they say apart from where they lie: equal calls have the same."""
-        raise NotImplementedError
 
 
 class LoopWords(NestedWords):

@@ -51,7 +51,6 @@ def convolution(
 ) -> Gradual[F]: ...
 def convolution(*args: Any, **kwargs: Any) -> Any:
     """Channels meet, and others come out; in groups only those that come out are known."""
-    raise NotImplementedError
 
 @overload
 def transposed(
@@ -71,7 +70,6 @@ def transposed(
 ) -> Var[F, *Bs, Any, Any, Any]: ...
 def transposed(*args: Any, **kwargs: Any) -> Any:
     """As `convolution`, with the weight's channels the other way round."""
-    raise NotImplementedError
 
 @overload
 def largest_pool(
@@ -85,7 +83,6 @@ def largest_pool(
 ) -> Var[F, *Bs, Any, Any]: ...
 def largest_pool(*args: Any, **kwargs: Any) -> Any:
     """A pool with dilation."""
-    raise NotImplementedError
 
 @overload
 def mean_pool(
@@ -99,7 +96,6 @@ def mean_pool(
 ) -> Var[F, *Bs, Any, Any]: ...
 def mean_pool(*args: Any, **kwargs: Any) -> Any:
     """A pool that counts its cells."""
-    raise NotImplementedError
 
 @overload
 def smooth_pool(
@@ -112,4 +108,3 @@ def smooth_pool(
 ) -> Var[F, *Bs, Any, Any]: ...
 def smooth_pool(*args: Any, **kwargs: Any) -> Any:
     """A pool with a sharpness."""
-    raise NotImplementedError

@@ -111,7 +111,6 @@ def power_norm(x: Var[F, N, *S], p: float = 2.0, *, axis: Literal[0], keepdims: 
 def power_norm(x: Gradual[F], p: float = 2.0, axis: Axis = None, keepdims: bool = False) -> Gradual[F]: ...
 def power_norm(x: Any, p: float = 2.0, axis: Axis = None, keepdims: bool = False) -> Any:
     """The type of `norm`: a reduction with an exponent before its axis."""
-    raise NotImplementedError
 
 
 @typed_as(power_norm)

@@ -1,6 +1,5 @@
 """Clipping: bits against a scalar reference, values against numpy, and every error."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -47,14 +46,6 @@ def gradients(sizes: list[int], dtype: np.dtype[Any]) -> Grads:
 def bits(array: Array) -> list[int]:
     numbers: list[int] = array.view(f"u{array.itemsize}").ravel().tolist()
     return numbers
-
-
-@pytest.fixture
-def split_everything(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    threads = engine_threads.get_threads()
-    monkeypatch.setattr(launch, "PARALLEL_WORK", 1)
-    yield
-    engine_threads.set_threads(threads)
 
 
 @every_dtype

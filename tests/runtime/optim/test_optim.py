@@ -1,7 +1,7 @@
 """Optimizers: bits against scalar references, values against the formulas of the PyTorch documentation."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from dgrr.runtime.optim import SGD, Adam, AdamW, Rule, make_rule
-from dgrr.tape.numerics.engine import launch, threads as engine_threads
+from dgrr.tape.numerics.engine import threads as engine_threads
 
 from .by_hand import binary_power
 
@@ -150,15 +150,6 @@ def assert_same_bits(given: Params, expected: Params) -> None:
         nan = np.isnan(array) if array.dtype.kind == "f" else np.zeros(array.shape, bool)
         assert np.array_equal(nan, np.isnan(expected[name])), name
         assert np.array_equal(array[~nan].view(unsigned), expected[name][~nan].view(unsigned)), name
-
-
-@pytest.fixture
-def split_everything(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Make any amount of work worth several threads, and restore the number of threads."""
-    threads = engine_threads.get_threads()
-    monkeypatch.setattr(launch, "PARALLEL_WORK", 1)
-    yield
-    engine_threads.set_threads(threads)
 
 
 # Bits.

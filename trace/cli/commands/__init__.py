@@ -12,7 +12,8 @@ from types import ModuleType
 from typing import NamedTuple
 
 from .... import __version__
-from ..answer import Answer
+from ...exit_codes import Exit
+from ..answer import Answer, listed
 from ..arguments import Parser, UsageError, paths_of
 
 PLACES = (
@@ -110,10 +111,8 @@ def _parser(known: Iterable[Command]) -> Parser:
     made = Parser(
         prog="dgrr",
         description="Record, replay and verify training to the last bit.",
-        epilog="`dgrr COMMAND --help` shows the arguments of a command, with examples.\n\n"
-        "Exit codes: 0 success, 1 usage error, 2 IO error, 3 not a valid trace, 4 divergence,\n"
-        "5 replay failure or a failed check of a step, 6 not everything could be proven,\n"
-        "7 steps lost in a recovery, 125 unknown (bisect --git), 130 interrupted.",
+        epilog="`dgrr COMMAND --help` shows the arguments of a command, with examples.\n\nexit codes:\n"
+        + listed(f"{code:3}  {code.about}" for code in Exit),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

@@ -3,7 +3,7 @@
 # numba's functions carry no types.
 # mypy: disable-error-code="call-arg,call-overload,import-untyped,no-any-return,no-untyped-call,type-var"
 # pyright: basic, reportCallIssue=false
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 
 import dgrr.tape.nn  # noqa: F401  (its ops belong to the table)
 from dgrr.runtime.step.state_digest import state_digest
-from dgrr.tape import AnyTensor, BoundsError, Tape, get_threads, set_threads
+from dgrr.tape import AnyTensor, BoundsError, Tape, set_threads
 from dgrr.tape.numerics.engine import intrinsics, launch, threads
 from dgrr.tape.numerics.engine.intrinsics import TRIPLE
 from dgrr.tape.ops import OPS
@@ -161,16 +161,6 @@ def every() -> Every:
         return work, run(work)
 
 
-@pytest.fixture
-def three_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Kernels of any size run in three worker threads."""
-    before = get_threads()
-    monkeypatch.setattr(launch, "PARALLEL_WORK", 0)
-    set_threads(3)
-    yield
-    set_threads(before)
-
-
 # ------------------------------------------------------------------ floating-point flags
 
 
@@ -198,7 +188,7 @@ def test_flags_of_the_calling_thread_do_not_change_any_op(every: Every, word: in
 
 
 @pytest.mark.parametrize("word", WORDS.values(), ids=WORDS)
-def test_flags_of_worker_threads_do_not_change_any_op(every: Every, three_workers: None, word: int) -> None:
+def test_flags_of_worker_threads_do_not_change_any_op(every: Every, three_threads: None, word: int) -> None:
     work, expected = every
     set_threads(3)  # the next call starts threads anew, and a thread begins with the flags of its parent
     with under(word):
@@ -305,7 +295,7 @@ def test_digests_know_one_nan_of_each_type(dtype: Any, word: int, canonical: int
 # ------------------------------------------------------------------ threads and processes
 
 
-def test_worker_threads_do_not_change_any_op(every: Every, three_workers: None) -> None:
+def test_worker_threads_do_not_change_any_op(every: Every, three_threads: None) -> None:
     work, expected = every
     assert differences(expected, run(work)) == []
     assert threads.THREADS._pool is not None
@@ -313,7 +303,7 @@ def test_worker_threads_do_not_change_any_op(every: Every, three_workers: None) 
 
 @pytest.mark.parametrize("limit", [0, 1 << 20], ids=["with workers", "without workers"])
 def test_python_threads_that_compute_at_once_keep_their_bits(
-    every: Every, three_workers: None, monkeypatch: pytest.MonkeyPatch, limit: int
+    every: Every, three_threads: None, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
     monkeypatch.setattr(launch, "PARALLEL_WORK", limit)
     work, expected = every
@@ -322,7 +312,7 @@ def test_python_threads_that_compute_at_once_keep_their_bits(
     assert [differences(expected, found) for found in at_once] == [[]] * 4
 
 
-def test_the_first_wrong_index_is_reported_whatever_the_threads(three_workers: None) -> None:
+def test_the_first_wrong_index_is_reported_whatever_the_threads(three_threads: None) -> None:
     indices = np.zeros(1000, np.int64)
     indices[[400, 401, 999]] = 7
     x = AnyTensor(np.zeros((3, 2), np.float32))

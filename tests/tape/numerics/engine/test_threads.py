@@ -4,7 +4,6 @@ import ctypes
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
@@ -131,16 +130,6 @@ def test_an_interrupt_leaves_no_half_step() -> None:
     """Ctrl-C ends a run between two steps: helpers are through with their parts before anything is raised."""
     done = python(INTERRUPTED)
     assert (done.stdout, done.returncode) == ("True True\n", 0), done.stderr
-
-
-@pytest.fixture
-def three_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every kernel in three parts."""
-    before = get_threads()
-    monkeypatch.setattr(launch, "PARALLEL_WORK", 0)
-    set_threads(3)
-    yield
-    set_threads(before)
 
 
 MODEL = nn.Sequential(nn.Linear(20, 30), nn.Tanh(), nn.Linear(30, 5))

@@ -74,7 +74,9 @@ class Step:
         out = self.op(*[given.get(f"{i}") for i in range(len(self.arrays))], **self.attrs)
         if out.dtype.kind != "f":
             out = ops.cast(out, np.float64)
-        total = ops.reduce_sum(ops.mul(out, p[WEIGHTS]) if WEIGHTS in p else out)
+        if WEIGHTS in p:
+            out = ops.mul(out, p[WEIGHTS])
+        total = ops.reduce_sum(out)
         return ops.cast(total, np.float64) + p[BESIDE] if BESIDE in p else total
 
     def _straight(self, x: Any) -> Any:

@@ -1,10 +1,11 @@
 """Panels for loops: what the products of a loop read at every turn is copied in their order once, before the loop.
 
-A weight is such a matrix. Its products have few rows, so that a copy at every turn would cost as much as they do.
+A weight is such a matrix. Its products have few rows there, for which a copy at every turn is a part of the time.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
 from ....tape.numerics.engine.launch import Words
 from ....tape.ops.linear.kernels.gemm import FEW_ROWS, gemm
@@ -70,7 +71,7 @@ def _packed(op: LoweredOp, loop: LoopPlan, matrix: int, places: dict[int, Storag
     elements = panel_elements(*layout.shape, layout.dtype.itemsize)
     places[made] = StoragePlace(made, ArrayLayout.dense((elements,), layout.dtype))
     words = Words(*layout.shape, *layout.strides)
-    return LoweredOp(pack_panels, layout.dtype, (made,), (source,), words, layout.nbytes, op.source)
+    return LoweredOp(pack_panels, layout.dtype, (made,), (source,), words, prod(layout.shape), op.source)
 
 
 def _reading(call: LoweredOp, panels: int) -> LoweredOp:

@@ -20,6 +20,7 @@ from dgrr.tape.numerics.simd.operations import fma
 from dgrr.tape.ops.elementwise.kernels.basic import relu, where_positive
 from dgrr.tape.ops.linear.kernels.gemm import ROWS_OF_A_PART, SMALL_B, gemm
 from dgrr.tape.ops.linear.kernels.gemm_reference import gemm_reference
+from dgrr.tape.ops.linear.kernels.panels import pack_panels, panel_elements
 from dgrr.tape.ops.linear.kernels.product import Product
 
 Array = npt.NDArray[Any]
@@ -128,6 +129,22 @@ def summed(run: Run, kernel: Kernel, a: Array, b: Array, parts: int, added: Arra
     memory, out = guarded((m, n), a.dtype)
     scratch, inside = guarded((product.scratch(strides, parts),), np.dtype(np.uint8))
     arrays = [out, a, b, *([] if added is None else [added]), *([inside] if inside.size else [])]
+    assert run(kernel, product.words(strides), arrays, parts) == 0
+    assert untouched(memory)
+    assert untouched(scratch)
+    return out
+
+
+def multiply_panels(run: Run, kernel: Kernel, a: Array, b: Array, parts: int, bias: Array) -> Array:
+    """The kernel's product with the panels of b, both checked to write their outputs alone."""
+    (m, k), n, size = a.shape, b.shape[1], a.dtype.itemsize
+    around, panels = guarded((panel_elements(k, n, size),), a.dtype)
+    assert run(pack_panels, Words(k, n, *b.strides), [panels, b], parts) == 0
+    assert untouched(around)
+    product, strides = Product(1, m, n, k, size, bias=True, panels=True), (a.strides,)
+    memory, out = guarded((m, n), a.dtype)
+    scratch, inside = guarded((product.scratch(strides, parts),), np.dtype(np.uint8))
+    arrays = [out, a, panels, bias, *([inside] if inside.size else [])]
     assert run(kernel, product.words(strides), arrays, parts) == 0
     assert untouched(memory)
     assert untouched(scratch)
@@ -306,6 +323,21 @@ def test_products_are_summed_in_their_order(run: Run, shape: tuple[int, int, int
                 total = reduce(np.add, [*([] if added is None else [added]), *expected(a, b)])
             for kernel, parts in ((gemm, 1), (gemm, 3), (gemm_reference, 2)):
                 assert same(summed(run, kernel, a, b, parts, added), total), (left, kernel, parts)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("shape", [(1, 3, 5), (9, 20, 100), (32, 300, 70), (40, 65, 257), (3, 530, 33), (70, 17, 40)])
+def test_a_product_reads_panels_that_were_made_before(
+    run: Run, shape: tuple[int, int, int], dtype: np.dtype[Any]
+) -> None:
+    rng, (m, k, n) = np.random.default_rng(sum(shape)), shape
+    for left, right in (("row-major", "transposed"), ("transposed", "row-major"), ("row-major", "every other")):
+        a, bias = LAYOUTS[left](numbers(rng, (1, m, k), dtype))[0], numbers(rng, (n,), dtype)
+        b = LAYOUTS[right](numbers(rng, (1, k, n), dtype))[0]
+        with np.errstate(all="ignore"):
+            whole = expected(a[None], b[None])[0] + bias
+        for kernel, parts in ((gemm, 1), (gemm, 2), (gemm, 3), (gemm_reference, 2)):
+            assert same(multiply_panels(run, kernel, a, b, parts, bias), whole), (left, right, kernel, parts)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

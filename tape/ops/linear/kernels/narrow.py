@@ -23,6 +23,7 @@ from .product import (
     FIRST_OPTIONAL,
     MASK,
     OUT,
+    PANELS,
     RELU,
     A,
     B,
@@ -43,14 +44,16 @@ def is_narrow(table, ints):
 
 @njit(inline="always")
 def narrow(table, ints, part, parts, panel):
-    """A share of the rows of such a product; ``panel`` has room for b."""
+    """A share of the rows of such a product; ``panel`` has room for b, which is one panel."""
     m, k, size, together = word(ints, M), word(ints, K), itemsize(table), rows_of(NARROW)
     tiles = (m + together - 1) // together
     first, count = share(tiles, part, parts) if parts > 1 else (0, tiles)
     b, b_row, b_column = entry(table, B), word(ints, B_ROW), word(ints, B_COLUMN)
     if b_column != size:
-        pack_panel(table, b, b_row, b_column, k, word(ints, N), panel)
-        b, b_row = panel, PANEL_VECTORS * vector_size()
+        if not word(ints, PANELS):
+            pack_panel(table, b, b_row, b_column, k, word(ints, N), panel)
+            b = panel
+        b_row = PANEL_VECTORS * vector_size()
     top, n, bias, added = first * together, word(ints, N), word(ints, BIAS), word(ints, ADDED)
     addend, out_row = FIRST_OPTIONAL + bias + word(ints, MASK), n * size
     call = TileCall(

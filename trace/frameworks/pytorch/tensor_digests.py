@@ -113,7 +113,7 @@ class TensorDigests:
                 block = copies[min(some, lines - i)](address + i * strides[axis])
                 if floats is not None and has_nan(block.view(floats)):
                     return None
-                hasher.update(block)
+                hasher.update(block.data)
             return hasher.digest()
 
         return there

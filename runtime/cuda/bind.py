@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -54,15 +55,24 @@ class CudaBound(BoundPlan):
         if self._loss is not None:
             self._host[self._loss] = self._answer.loss
         self._trains = bool(plan.program.graph.updates)
-        self._graph = self._gpu.graph(self._nodes())
+        self._pieces = [(inputs, self._gpu.graph(nodes)) for inputs, nodes in self._cut()]
 
     # ------------------------------------------------------------------ running
 
     def run(self) -> None:
-        """Run the graph on what lies in the input buffers. Raises Fault, at the first op that failed."""
+        """Run the graphs on what lies in the input buffers. Raises Fault, at the first op that failed."""
+        self._run({})
+
+    def _run(self, taken: Mapping[int, Array]) -> None:
+        """The same, but for the inputs that were taken from elsewhere."""
         self._gpu.use()
         self._mirror.before_run()
-        self._gpu.launch(self._graph)
+        for inputs, graph in self._pieces:
+            for root in inputs:
+                self._inputs.send(root, taken)
+            self._gpu.start(graph)
+        self._inputs.keep(taken)
+        self._gpu.wait()
         if self._trains:
             self._mirror.after_run()
         self._require_no_fault()
@@ -72,10 +82,10 @@ class CudaBound(BoundPlan):
             raise Fault(self.plan.program.ops[found >> SHIFT], found & ((1 << SHIFT) - 1))
 
     def run_fed(self, feeds: int, batch: tuple[Any, ...]) -> bool:
-        """Copy a batch into its buffers and run; False, and nothing done, if it does not fit. Raises Fault."""
-        if not self._inputs.take(batch):
+        """Run on a batch, and copy it into its buffers; False, and nothing done, if it does not fit. Raises Fault."""
+        if (taken := self._inputs.take(batch)) is None:
             return False
-        self.run()
+        self._run(taken)
         return True
 
     def run_many(self, sources: Array, kept: Kept, n: int) -> tuple[int, Fault | None]:
@@ -130,6 +140,8 @@ class CudaBound(BoundPlan):
         """
         self._gpu.use()
         self._mirror.before_run()
+        for root in self._inputs.direct:
+            self._inputs.send(root, {})
         self._in_turn([node for node, _ in self._inputs.copies()])
         for i, op in enumerate(self.plan.program.ops):
             self._in_turn([node for node, _ in (*self._launches(i, op), *self._answer.copies())])
@@ -180,18 +192,22 @@ class CudaBound(BoundPlan):
             found[root] = self._inputs.address(root) or self._mirror.address(array)
         return found | {root: self._arena.address + block.offset for root, block in self.plan.slots.items()}
 
-    def _nodes(self) -> list[KernelNode | Copy | Clear]:
-        """Inputs in, every op, the answer out."""
+    def _cut(self) -> Iterator[tuple[list[int], list[KernelNode | Copy | Clear]]]:
+        """Inputs in, every op, the answer out: in pieces, before each of which direct inputs are sent."""
+        ops = self.plan.program.ops
+        first = {root: self._first_reader(root) for root in self._inputs.direct}
+        for begin, end in pairwise([*sorted({0, *first.values()}), len(ops)]):
+            made: list[tuple[KernelNode | Copy | Clear, list[Touch]]] = [*(self._inputs.copies() if not begin else [])]
+            made += [launch for i in range(begin, end) for launch in self._launches(i, ops[i])]
+            made += self._answer.copies() if end == len(ops) else []
+            after = waits([touches for _, touches in made])
+            nodes = [node._replace(after=own) for (node, _), own in zip(made, after, strict=True)]
+            yield [root for root, i in first.items() if i == begin], nodes
+
+    def _first_reader(self, root: int) -> int:
+        """The first op that reads a root; 0 if none does."""
         program = self.plan.program
-        launches = [launch for i, op in enumerate(program.ops) for launch in self._launches(i, op)]
-        inputs, answers = self._inputs.copies(), self._answer.copies()
-        touches = [*(t for _, t in inputs), *(t for _, t in launches), *(t for _, t in answers)]
-        nodes: list[KernelNode | Copy | Clear] = [
-            *(n for n, _ in inputs),
-            *(n for n, _ in launches),
-            *(n for n, _ in answers),
-        ]
-        return [node._replace(after=after) for node, after in zip(nodes, waits(touches), strict=True)]
+        return next((i for i, op in enumerate(program.ops) if root in map(program.root, op.inputs)), 0)
 
     def _launches(self, i: int, op: LoweredOp) -> Iterator[tuple[KernelNode | Clear, list[Touch]]]:
         """What one op is on the GPU: the launches of its written form, one after the other, or its translation."""

@@ -178,7 +178,15 @@ class Gpu:
 
     def launch(self, graph: Any) -> None:
         """Run a graph, and wait until it has ended."""
+        self.start(graph)
+        self.wait()
+
+    def start(self, graph: Any) -> None:
+        """Run a graph behind those that were started before."""
         self._do("cuGraphLaunch", graph, self._stream)
+
+    def wait(self) -> None:
+        """Until all graphs that were started have ended."""
         self._do("cuStreamSynchronize", self._stream)
 
 

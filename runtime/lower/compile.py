@@ -26,6 +26,7 @@ from .passes.cross_entropy import fuse_cross_entropy
 from .passes.epilogues import fuse_epilogues
 from .passes.grouped_updates import group_updates
 from .passes.joined_slices import join_slices
+from .passes.loop_panels import pack_for_loops
 from .passes.shared_steps import share_steps
 from .passes.summed_products import sum_products
 from .passes.unit_factors import drop_unit_factors
@@ -47,6 +48,7 @@ PROGRAM_PASSES: dict[str, Callable[[Program], Program]] = {
     "addends": join_addends,
     "chains": fuse_chains,
     "summed-products": sum_products,
+    "loop-panels": pack_for_loops,
     "grouped-updates": group_updates,
 }
 
@@ -54,6 +56,7 @@ ON_GPU: dict[str, Callable[[Program], Program]] = {
     "addends": join_addends_on_gpu,
     "chains": join_elementwise,
     "summed-products": lambda program: program,
+    "loop-panels": lambda program: program,
 }
 """What takes the place of a pass on a GPU, which has other kernels."""
 

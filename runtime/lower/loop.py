@@ -4,7 +4,7 @@ The calls of the body are there once. A row of an array that is cut or stacked l
 is copied but the parts of the state that a step cannot write where it reads them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import accumulate
@@ -94,6 +94,11 @@ class LoopPlan(RepeatedCalls):
             outputs=outputs,
             inputs=tuple([given for given in self.inputs if given != ("carry", self.carried[part])]),
         )
+
+    def reading(self, program: Program, around: Sequence[int]) -> "LoopPlan":
+        """The same loop with another program for its body, which reads more values from around, of these ids."""
+        given = (*self.inputs, *[("around", id) for id in around])
+        return replace(self, body=self.planned(program), inputs=given)
 
     def scratch(self, strides: tuple[Sizes, ...], parts: int) -> int:
         """Bytes of the body's arena, and of parts of the state that are no result."""

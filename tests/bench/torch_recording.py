@@ -6,11 +6,14 @@ A model in the manner of nanoGPT is trained plainly, with records at the boundar
 gradients, params and state), of every layer at every step, and of every op at every step, on one thread. The rounds
 alternate, and the table has the median over the rounds of the median step, as a multiple of the plain one's of the same
 round. Below each stands the least that hashing leaves possible: the bytes that are digested, at the rate at which this
-machine hashes a mebibyte. With ``--memory`` it is the peaks of memory, each of a process of its own that has trained a
-small model before, over what it held then.
+machine hashes a mebibyte. With ``--memory`` it is the peaks of memory (the most that was resident, `ru_maxrss`), each
+of a process of its own that has trained a small model before, over what it held then: the median over the rounds. Of
+what is resident the C library holds some that is free, in pieces; "in use" leaves it out: glibc gives each block of 64
+KiB and more back at once there.
 """
 
 import argparse
+import os
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -53,6 +56,7 @@ SIZES = {
     "long": Size(4, 128, 16, 128),
     "accumulating": Size(4, 128, 64, 128, 4),
 }
+IN_USE = {"MALLOC_MMAP_THRESHOLD_": str(64 << 10)}
 HOW = ("plain", "boundaries", "layers", "ops")
 
 
@@ -176,17 +180,21 @@ def show_times(names: list[str], rounds: int, steps: int) -> None:
         print(f"| {name}, hashing alone | | {' | '.join(f'{1 + least[how] / plain:.2f}' for how in HOW[1:])} |")
 
 
-def show_memory(names: list[str]) -> None:
+def show_memory(names: list[str], rounds: int) -> None:
     """Print the table of memory."""
     print(f"| peak | plain | {' | '.join(HOW[1:])} |\n|---|---|---|---|---|")
     for name in names:
-        code = "import sys; from dgrr.tests.bench.torch_recording import peak; print(peak(*sys.argv[1:]))"
-        peaks = {
-            how: int(subprocess.run([sys.executable, "-c", code, name, how], check=True, stdout=subprocess.PIPE).stdout)
-            for how in HOW
-        }
-        ratios = " | ".join(f"{peaks[how] / peaks['plain']:.2f}" for how in HOW[1:])
-        print(f"| {name} | {peaks['plain'] / 1024:.0f} MiB | {ratios} |")
+        for said, settings in ((name, {}), (f"{name}, in use", IN_USE)):
+            peaks = {how: median(peak_alone(name, how, settings) for _ in range(rounds)) for how in HOW}
+            ratios = " | ".join(f"{peaks[how] / peaks['plain']:.2f}" for how in HOW[1:])
+            print(f"| {said} | {peaks['plain'] / 1024:.0f} MiB | {ratios} |", flush=True)
+
+
+def peak_alone(name: str, how: str, settings: dict[str, str]) -> int:
+    """`peak` in a process of its own, with these settings of the C library."""
+    code = "import sys; from dgrr.tests.bench.torch_recording import peak; print(peak(*sys.argv[1:]))"
+    command = [sys.executable, "-c", code, name, how]
+    return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, env=os.environ | settings).stdout)
 
 
 def peak(name: str, how: str) -> int:
@@ -208,7 +216,7 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     if args.memory:
-        show_memory(args.models)
+        show_memory(args.models, args.rounds)
     else:
         show_times(args.models, args.rounds, args.steps)
 

@@ -259,10 +259,10 @@ FLOORS: dict[str, list[list[str]]] = {
         ["bisect_torch", "jax_steps", "torch_callbacks"],
     ],
     "trace/frameworks/pytorch": [
-        ["arrays", "known_op", "module_call", "torch_modules", "torch_settings"],
-        ["blank_memory", "early_updates", "ranks", "tensor_digests", "torch_optimizer"],
+        ["arrays", "module_call", "torch_modules", "torch_settings"],
+        ["early_updates", "graph_notes", "ranks", "tensor_digests", "torch_optimizer"],
         ["layer_tape", "part_sums", "restart"],
-        ["op_calls"],
+        ["calls"],
         ["torch_run"],
         ["recording"],
     ],

@@ -31,6 +31,23 @@ struct Team {
     for (long long i = from + own; i < to; i += TEAM) action(i);
   }
 
+  // The same in two: the values of several elements are there before the first is put anywhere, so that the thread waits
+  // for them together. The compiler may not turn this around, for what is put could be what is read next.
+  template <class Value, class Put> METHOD void each(long long from, long long to, const Value& value, const Put& put) const {
+    constexpr int TOGETHER = 8;
+    for (long long first = from + own; first < to; first += TOGETHER * TEAM) {
+      real found[TOGETHER];
+#pragma unroll
+      for (int k = 0; k < TOGETHER; k++) {
+        const long long i = first + k * TEAM;
+        found[k] = value(i < to ? i : to - 1);
+      }
+#pragma unroll
+      for (int k = 0; k < TOGETHER; k++)
+        if (first + k * TEAM < to) put(first + k * TEAM, found[k]);
+    }
+  }
+
   // lane[l] += lane[l + h] for h = 8, 4, 2, 1; all sixteen get lane 0.
   METHOD real folded(real mine) const {
 #pragma unroll
@@ -53,7 +70,7 @@ struct Team {
         total = add(total, folded(mine));
         continue;
       }
-      each(start, stop, [&](long long i) { staged[i - start] = term(i); });
+      each(start, stop, term, [&](long long i, real found) { staged[i - start] = found; });
       __syncthreads();
       add_staged((int)(stop - start));
       __syncthreads();

@@ -180,7 +180,7 @@ def pack_block(table, a, row, column, rows, depth, block):
     if column == size:
         copy_rows(table, a, row, block, pitch, rows, depth)
     else:
-        for i in range(0, rows, lanes):
-            for k in range(0, depth, lanes):
+        for k in range(0, depth, lanes):  # lines of a are read to their end, which a CPU fetches ahead
+            for i in range(0, rows, lanes):
                 square = block + i * pitch + k * size
                 transpose_square(table, a + i * row + k * column, column, square, pitch, depth - k, rows - i)

@@ -1,4 +1,4 @@
-"""Digests of arrays of one kind that lie now here, now there, in memory that is no numpy array's."""
+"""Digests and copies of arrays of one kind that lie now here, now there, in memory that is no numpy array's."""
 
 from collections.abc import Sequence
 from ctypes import addressof, c_int64
@@ -31,6 +31,36 @@ class Room:
         if self._bytes.nbytes < nbytes:
             self._bytes = np.empty(nbytes, np.uint8)
         return address_of(self._bytes)
+
+    def first(self, nbytes: int) -> Array:
+        """What lies in the first bytes."""
+        return self._bytes[:nbytes]
+
+
+class CopyAnywhere:
+    """The elements of an array in row-major order, in a room until the next copy; a call says where the array lies.
+
+    Args:
+        shape, strides: of the array, the latter in bytes.
+        itemsize: 1, 4 or 8.
+        room: where the copy lies.
+
+    >>> x = np.arange(6.0).reshape(2, 3)
+    >>> CopyAnywhere(x.T.shape, x.T.strides, 8, Room())(address_of(x)).view(np.float64)
+    array([0., 3., 1., 4., 2., 5.])
+    """
+
+    def __init__(self, shape: Sequence[int], strides: Sequence[int], itemsize: int, room: Room) -> None:
+        self._nbytes, self._room = itemsize * int(np.prod(shape, dtype=np.int64)), room
+        self._words, self._table = copy_words(shape, strides, itemsize), (c_int64 * 2)()
+        self._rows = np.array([[copy.address(_MOVED[itemsize]), addressof(self._table), self._words.address, 1]])
+        self._launch = machine.run_fed(0)
+
+    def __call__(self, address: int) -> Array:
+        """The bytes of the copy."""
+        self._table[0], self._table[1] = self._room.at(self._nbytes), address
+        self._launch(address_of(self._rows), 1, 0, 0, 0, 0, ())
+        return self._room.first(self._nbytes)
 
 
 class DigestAnywhere:

@@ -79,7 +79,8 @@ KERNEL(THREADS, 1) normalize(PARAMETER Call call, Report) {
   BEGIN
   if (!team.here) return;
   real* const out = at<real>(call, 0);
-  team.each(lies.n, [&](long long i) { out[lies.at(i)] = scaled(call, x[lies.at(i)], own, lies.parameter(i)); });
+  team.each(0, lies.n, [&](long long i) { return scaled(call, x[lies.at(i)], own, lies.parameter(i)); },
+            [&](long long i, real y) { out[lies.at(i)] = y; });
 }
 
 DEV void give_statistics(const Call& call, long long row, Statistics own) {
@@ -105,9 +106,9 @@ KERNEL(THREADS, 1) normalize_grad(PARAMETER Call call, Report) {
   const real mean_h = div(total, n), mean_p = div(products(call, team, lies, dy, x, own), n);
   if (!team.here) return;
   real* const out = at<real>(call, 0);
-  team.each(lies.n, [&](long long i) {
-    out[lies.at(i)] = slope(weighted(call, lies, dy, i), x[lies.at(i)], own, mean_h, mean_p);
-  });
+  team.each(0, lies.n,
+            [&](long long i) { return slope(weighted(call, lies, dy, i), x[lies.at(i)], own, mean_h, mean_p); },
+            [&](long long i, real y) { out[lies.at(i)] = y; });
 }
 
 KERNEL(THREADS, 1) normalize_weight_grad(PARAMETER Call call, Report) {
@@ -231,10 +232,15 @@ template <bool GRADIENT> struct Held {
     const long long left = lies.n - part.block * ROW_BLOCK;
     there = left < 0 ? 0 : left < ROW_BLOCK ? (int)left : ROW_BLOCK, n = number(lies.n, (real)0);
     const real *const from = at<const real>(call, (int)call.words[X]), *const dy = at<const real>(call, 1);
-    each([&](int k, long long i) {
-      x[k] = from[lies.at(i)];
-      if (GRADIENT) h[k] = weighted(call, lies, dy, i);
-    });
+    // Without a branch, so that the thread waits for all of them together; behind the block it is the row's last element.
+#pragma unroll
+    for (int k = 0; k < HELD; k++) {
+      const long long i = part.block * ROW_BLOCK + k * THREADS + threadIdx.x, at = lies.at(i < lies.n ? i : lies.n - 1);
+      x[k] = from[at];
+      if (GRADIENT) h[k] = dy[at];
+    }
+    if (GRADIENT && call.words[WEIGHT])
+      each([&](int k, long long i) { h[k] = mul(h[k], parameter(call, call.words[WEIGHT], lies.parameter(i), (real)1)); });
     if (call.words[CENTRED]) {
       each([&](int k, long long) { stage(0, k, x[k]), GRADIENT ? stage(1, k, h[k]) : (void)0; });
       sum(call, MEANS, GRADIENT ? WEIGHTED : MEANS);

@@ -215,6 +215,14 @@ class HostGpu:
         return list(nodes)
 
     def launch(self, graph: Sequence[KernelNode | Copy | Clear]) -> None:
+        self.start(graph)
+        self.wait()
+
+    def wait(self) -> None:
+        """Nothing: a graph has ended as it was started."""
+        self._require_use()
+
+    def start(self, graph: Sequence[KernelNode | Copy | Clear]) -> None:
         self._require_use()
         left = set(range(len(graph)))
         with self._lock:  # of several ranks in one process

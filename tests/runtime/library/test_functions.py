@@ -77,7 +77,7 @@ def test_convolutions_norms_and_pools_predict_the_same(tmp_path: Path) -> None:
 
 
 def test_chains_and_loops(tmp_path: Path) -> None:
-    """Elementwise kernels over several blocks, a loop with a loop in it, one that goes backwards."""
+    """Elementwise kernels over several blocks, a loop with a loop in it, one that goes backwards, one of products."""
     x = np.random.default_rng(1).standard_normal((5, 1001)).astype(np.float32)
 
     def inner(carry: Any, row: Any) -> Any:
@@ -89,7 +89,9 @@ def test_chains_and_loops(tmp_path: Path) -> None:
             return last, ops.sum(every) + row
 
         last, every = ops.scan(outer, np.zeros(1, np.float32), x, reverse=True)
-        return last, every, (x * 0.5 + 1) * x - abs(x)
+        rows = ops.tanh(ops.reshape(x[:, :36], (5, 9, 4)))
+        state, _ = ops.scan(lambda h, row: (ops.tanh(row + h @ x[:4, :4]), None), rows[0], rows)
+        return last, every, state, (x * 0.5 + 1) * x - abs(x)
 
     library, captured = loaded(function, x, path=tmp_path)
     for scale in (1, 1e-38, 1e30):

@@ -1,6 +1,8 @@
 """The outputs of layers and their gradients: what is noted of a step, and that a comparison names the first layer."""
 
 import struct
+import weakref
+from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -333,6 +335,51 @@ def test_another_version_of_pytorch_is_told(tmp_path: Path, monkeypatch: pytest.
     found = compare(tmp_path / "a.dgrr", tmp_path / "b.dgrr")
     assert found.environment["torch"][1] == "9.9"
     assert found.cause is not None and found.cause.value == "rule"
+
+
+class Frozen(nn.Module):
+    """Values that autograd does not keep, and others that it does; of each storage a weak reference."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trunk = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 8)).requires_grad_(False)
+        self.head, self.kept = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 3)), list[weakref.ref[Any]]()
+        for layer in (*self.trunk, *self.head):
+            layer.register_forward_hook(
+                lambda module, args, given: self.kept.append(weakref.ref(given.untyped_storage()))
+            )
+
+    def forward(self, x: Any) -> Any:
+        hidden = self.trunk(x)
+        in_trunk = self.alive
+        given = self.head(hidden)
+        del hidden
+        self.after = in_trunk, self.alive
+        return given
+
+    @property
+    def alive(self) -> int:
+        """How many values are."""
+        return sum(ref() is not None for ref in self.kept)
+
+
+@pytest.mark.parametrize("level", ["layer", "op"])
+def test_no_value_is_kept_longer_than_without_a_record(tmp_path: Path, level: Any) -> None:
+    found = list[tuple[Any, ...]]()
+    for recorded in (False, True):
+        model, x = Frozen(), torch.ones(6, 5)
+        optimizer = sgd(model.head.parameters())
+        keep = Keep(tmp_path / "run.dgrr", ops="every")
+        with record_torch(model, optimizer, keep, level=level) if recorded else nullcontext() as run:
+            loss = model(x).square().sum()
+            if run is not None:
+                run.loss(loss)
+            loss.backward()
+            behind = model.alive
+            del loss
+            found.append((*model.after, behind, model.alive))
+            optimizer.step()
+    assert found == [found[0]] * 2 and found[0][-1] == 0
 
 
 def test_only_the_steps_that_are_wanted_are_noted(tmp_path: Path) -> None:

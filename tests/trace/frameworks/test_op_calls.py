@@ -15,7 +15,7 @@ from dgrr.tape import DomainError
 from dgrr.trace import Keep, compare, open_trace, record_torch, validate
 from dgrr.trace.comparing.calls.call_difference import CallChange, first_call
 from dgrr.trace.comparing.calls.drift import first_change, is_drift
-from dgrr.trace.frameworks.pytorch import op_calls
+from dgrr.trace.frameworks.pytorch.calls import op_calls
 from dgrr.trace.v2.format.digest import Algorithm, tensor_digest
 from dgrr.trace.v2.format.frames import CALLS
 

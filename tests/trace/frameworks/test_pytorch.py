@@ -1,11 +1,13 @@
 """What is written down of a training loop of PyTorch, and what is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dgrr.base.runs.called_op import CalledOp
 from dgrr.tape import DomainError, DTypeError
 from dgrr.trace import Keep, NonFiniteError, Run, compare, open_trace, recompute, record_torch, replay
 from dgrr.trace.frameworks.pytorch.arrays import array
@@ -551,6 +553,28 @@ def test_optimizers_in_the_backward_pass_record_what_one_behind_it_does(tmp_path
     assert bool(proven) is (make is not torch.optim.RMSprop)
 
 
+def test_the_ops_of_optimizers_in_the_backward_pass_are_those_of_one_behind_it(tmp_path: Path) -> None:
+    """Of each step that is wanted, from its first op to its last, and of no other; gradients are zeroed elsewhere."""
+    calls = dict[bool, list[list[CalledOp]]]()
+    for early in (True, False):
+        model, keep = network(), Keep(tmp_path / f"{early}", ops=[1, 2, 4])
+        optimizer = in_backward(model, optim.Adam) if early else optim.Adam(model.parameters())
+        with record_torch(model, optimizer, keep, level="op") as run:
+            for batch in batches(5):
+                run.loss(cross_entropy(model, batch), batch).backward()
+                if not early:
+                    optimizer.step()
+                    optimizer.zero_grad(set_to_none=False)
+        with open_trace(keep.path) as trace:
+            steps = [trace.calls(step) for step in range(5)]
+        calls[early] = [[replace(c, place="") for c in step if c.name != "aten.zero_.default"] for step in steps]
+    for step, (one, other) in enumerate(zip(calls[True], calls[False], strict=True)):
+        assert sorted(map(repr, one)) == sorted(map(repr, other))
+        phases = [call.phase for call in one]
+        assert set(phases) == ({"forward", "backward", "optimizer"} if step in (1, 2, 4) else set())
+        assert not one or "backward" in phases[phases.index("optimizer") :]
+
+
 def test_a_gradient_that_is_not_finite_ends_the_backward_pass(tmp_path: Path) -> None:
     model = network()
     optimizers, loss = in_backward(model, sgd), model(torch.ones(2, 5)).sum() * float("inf")
@@ -574,8 +598,6 @@ def test_lists_of_optimizers_that_do_something_else_are_refused(tmp_path: Path) 
         record_torch(model, [*sgds[1:], torch.optim.Adam([model[0].weight])], tmp_path / "run")
     with pytest.raises(DTypeError, match="argument 'optimizer': expected a torch.optim.Optimizer, got int"):
         record_torch(model, [1], tmp_path / "run")
-    with pytest.raises(DomainError, match="'level': expected 'layer' with a list of optimizers, which step in the"):
-        record_torch(model, sgds, tmp_path / "run", level="op")
     with record_torch(model, sgds, tmp_path / "behind") as run:
         run.loss(cross_entropy(model, next(batches(1)))).backward()
         with pytest.raises(

@@ -5,6 +5,7 @@ from copy import copy
 from typing import Any
 
 from ....base.errors import DomainError
+from .arrays import reading
 
 
 class EarlyUpdates:
@@ -88,7 +89,8 @@ class BackwardSteps:
                 f"record_torch: expected one step of each param in a backward pass, got a second one of {name!r}; let "
                 "the hook of each param call the step of its own optimizer"
             )
-        self._taken[name] = grad.detach().clone()
+        with reading():
+            self._taken[name] = grad.detach().clone()
 
 
 def as_one(optimizers: Sequence[Any]) -> Any:

@@ -1,8 +1,7 @@
 """What the layers of a PyTorch model took and gave in one step, and the gradients that came back: its tape."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -13,21 +12,10 @@ from ....tape.location import CodePosition
 from ...v2.format.digest import Algorithm, tensor_digest
 from ..shared import leaves
 from .arrays import dtype_word, local_part
+from .graph_notes import GraphNotes, NotedValue
 from .module_call import CodeBetween, Frames, ModuleCall, before, behind, lines, shown, until
 from .tensor_digests import TensorDigests
 from .torch_modules import TorchModules, class_name
-
-_Identity: TypeAlias = tuple[Any, int]
-"""What tells values apart: what computed one, and as which of its outputs; or the tensor itself."""
-
-
-@dataclass(slots=True, eq=False)
-class _Noted:
-    """The node of a value; its version tells of changes in place, ``made`` is the call that gave it last."""
-
-    version: int
-    index: int
-    made: ModuleCall | None
 
 
 class LayerTape:
@@ -48,7 +36,7 @@ class LayerTape:
         self._algorithm = algorithm
         self._torch, self._modules, self._frames = torch, modules, Frames(torch)
         self._running: Callable[[], int] = torch._C._current_graph_task_id
-        self._hooks = list[Any]()
+        self._hooks, self._notes = list[Any](), GraphNotes(torch)
         self._begin()
 
     @property
@@ -77,15 +65,15 @@ class LayerTape:
 
     def _begin(self) -> None:
         self._nodes, self._values, self._grads = list[TapeNode](), list[bytes](), list[bytes | None]()
-        self._noted, self._arrivals = dict[_Identity, _Noted](), list[Any]()
+        self._arrivals = list[Any]()
         self._inside: ModuleCall | None = None
         self._lossed: CodePosition | None = None
-        self._labels = dict[Any, tuple[str, str]]()
 
     def clear(self) -> None:
         """Forget what was noted, and begin the tape of another step."""
         for hook in self._arrivals:
             hook.remove()
+        self._notes.clear()
         self._begin()
 
     def taken(self) -> DigestedTape:
@@ -97,7 +85,7 @@ class LayerTape:
     def loss(self, loss: Any) -> None:
         """Note the loss, and what it was made of."""
         self._lossed = self._frames.user()
-        if self._nodes and self._is_tensor(loss) and not self._knows(loss):
+        if self._nodes and self._is_tensor(loss) and self._notes.known(loss) is None:
             parents, made = self._origin(loss)
             self._append_code(loss, until("the loss", self._lossed, made), parents, made, scope="")
 
@@ -125,7 +113,7 @@ class LayerTape:
         """The layer that is at work, and the user's line; in the backward pass those of the forward pass."""
         if not in_backward:
             return "" if self._inside is None else self._inside.scope, shown(self._frames.user())
-        scope, place = self._labels.get(self._torch._C._current_autograd_node(), ("", ""))
+        scope, place = self._notes.labelled(self._torch._C._current_autograd_node())
         return scope, shown(self._frames.user()) if self._torch.is_grad_enabled() else place  # forward once more
 
     @property
@@ -169,7 +157,7 @@ class LayerTape:
 
     def _take(self, tensor: Any, taker: ModuleCall) -> int:
         """The node of what a call takes: that of its maker, a leaf if nothing computed it, else code in between."""
-        within, known = taker.within, self._known(tensor)
+        within, known = taker.within, self._notes.known(tensor)
         if known is not None:
             return known.index
         if within is None and tensor.grad_fn is None:
@@ -188,7 +176,7 @@ class LayerTape:
             return
         self._inside = call.within
         for path, tensor in made:
-            known = self._known(tensor)
+            known = self._notes.known(tensor)
             if known is None:
                 self._give(call, path, tensor)
             elif known.made is not None and call in known.made.enclosing():
@@ -231,14 +219,14 @@ class LayerTape:
     def _origin(self, tensor: Any) -> tuple[set[int], ModuleCall | None]:
         """The nearest nodes that a value was made of, as autograd knows them, and the call that gave the last."""
         found, ahead, seen = set[int](), [(tensor.grad_fn, tensor.output_nr)], set[Any]()
-        last: _Noted | None = None
+        last: NotedValue | None = None
         while ahead:
             maker, place = ahead.pop()
             if maker is None or (maker, place) in seen:
                 continue
             seen.add((maker, place))
             leaf = getattr(maker, "variable", None)
-            noted = self._noted.get((maker, place))
+            noted = self._notes.given(maker, place)
             if leaf is not None:
                 found.add(self._leaf(leaf))
             elif noted is not None:
@@ -249,7 +237,7 @@ class LayerTape:
         return found, None if last is None else last.made
 
     def _leaf(self, tensor: Any, name: str = "input") -> int:
-        known = self._known(tensor)
+        known = self._notes.known(tensor)
         return self._append(tensor, LEAF, name=name) if known is None else known.index
 
     def _append_code(
@@ -263,20 +251,11 @@ class LayerTape:
         self._nodes.append(TapeNode(op, dtype_word(here.dtype), tuple(here.shape), **more))
         self._values.append(self.digest(here))
         self._grads.append(None)
-        self._noted[self._identity(tensor)] = _Noted(tensor._version, index, made)
-        self._label(tensor, self._nodes[index])
+        self._notes.note(tensor, index, made)
+        self._notes.label(tensor, (self._nodes[index].scope, self._nodes[index].place))
         if tensor.requires_grad:
             self._arrivals.append(tensor.register_hook(self._arrival(index)))
         return index
-
-    def _label(self, tensor: Any, node: TapeNode) -> None:
-        """Say of what autograd does between this value and those before it whose it is."""
-        ahead = [tensor.grad_fn]
-        while ahead:
-            maker = ahead.pop()
-            if maker is not None and maker not in self._labels:
-                self._labels[maker] = node.scope, node.place
-                ahead += [each for each, _ in maker.next_functions]
 
     def _arrival(self, index: int) -> Callable[[Any], None]:
         """What a gradient is handed to when it arrives: it may be changed in place later, as by clipping."""
@@ -287,34 +266,8 @@ class LayerTape:
 
         return arrive
 
-    def _identity(self, tensor: Any) -> _Identity:
-        """What computed it: that lives as long as the step and holds no value by itself. A leaf is known by itself."""
-        return (_Itself(tensor), 0) if tensor.grad_fn is None else (tensor.grad_fn, tensor.output_nr)
-
     def _is_tensor(self, value: object) -> bool:
         return isinstance(value, self._torch.Tensor)
-
-    def _known(self, tensor: Any) -> _Noted | None:
-        noted = self._noted.get(self._identity(tensor))
-        return noted if noted is not None and noted.version == tensor._version else None
-
-    def _knows(self, tensor: Any) -> bool:
-        return self._known(tensor) is not None
-
-
-class _Itself:
-    """A tensor as a key: tensors compare their elements."""
-
-    __slots__ = ("tensor",)
-
-    def __init__(self, tensor: Any) -> None:
-        self.tensor = tensor
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Itself) and other.tensor is self.tensor
-
-    def __hash__(self) -> int:
-        return id(self.tensor)
 
 
 def _tensors_of(module: Any) -> Iterable[Any]:

@@ -70,8 +70,8 @@ def record_torch(
         ModuleNotFoundError: PyTorch is not installed.
         DTypeError: an argument is of another type.
         DomainError: the optimizer updates a tensor that is no parameter of the model, optimizers in a list are of
-            several classes, or are to be recorded with their ops, a parameter is of another dtype
-            or has no shape yet or is a part of a sum, the level is another, or one path is that of several processes.
+            several classes, a parameter is of another dtype or has no shape yet or is a part of a sum, the level is
+            another, or one path is that of several processes.
         TraceWriteError: the trace cannot be begun.
 
     >>> import tempfile, torch
@@ -123,12 +123,8 @@ def _level(trace: TraceTarget, level: Level | None, several: Sequence[Any] | Non
     """What is recorded on the way, as asked for here, or by what the trace is for."""
     if level not in (None, *get_args(Level)):
         raise DomainError(f"record_torch: argument 'level': expected 'layer' or 'op', got {level!r}")
-    if several is None:
-        return level or getattr(trace, "level", None) or "layer"
-    if level == "op":  # a dispatch mode cannot be left or entered where a backward pass ends
-        expected = "expected 'layer' with a list of optimizers, which step in the backward pass"
-        raise DomainError(f"record_torch: argument 'level': {expected}, got 'op'")
-    return "layer"
+    asked = getattr(trace, "level", None) if several is None else None
+    return level or asked or "layer"
 
 
 def _begun(torch: Any, modules: TorchModules, reader: TorchOptimizer, seed: int | None, *, calls: bool) -> Run:

@@ -1,15 +1,16 @@
 """Digests of PyTorch's tensors, made where they lie."""
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
+from weakref import ref
 
 import numpy as np
 
 from ....base.arrays import is_float
-from ....tape.numerics.xxh3.anywhere import DigestAnywhere, Room
+from ....tape.numerics.xxh3.anywhere import CopyAnywhere, DigestAnywhere, Room
 from ...v2.format.digest import FORMAT_NAMES, Algorithm, has_nan, numpy_dtype, preamble, tensor_digest
 from .arrays import array, dtype_word
 
@@ -24,14 +25,14 @@ _MOST_KINDS = 1 << 12
 _SAMPLES = 64
 """How many bytes of a tensor are looked at to see that it is still the same."""
 
-_NEW = 32
-"""Storages that are met before those that are gone are looked for."""
-
 _SHORT = 1 << 10
 """Bytes up to which a tensor is digested anew each time."""
 
 _MOVED = (1, 4, 8)
 """Bytes of the elements of tensors that may be digested in another order than they lie in."""
+
+_BLOCK = 1 << 18
+"""Bytes that are brought into order at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,8 +91,32 @@ class TensorDigests:
         floats, is_whole = there if is_float(there) else None, tensor.is_contiguous()
         if self._algorithm is Algorithm.XXH3_128 and (floats is None or size >= 4) and (is_whole or size in _MOVED):
             turned: dict[str, Any] = {"strides": [size * stride for stride in strides], "room": self._room}
+            if nbytes > _BLOCK and not is_whole:
+                return _Kind(self._in_blocks(head, shape, turned["strides"], size, floats), nbytes)
             return _Kind(DigestAnywhere(head, shape, size, floats, **({} if is_whole else turned)), nbytes)
         return _Kind(self._by_library(head, nbytes, floats) if is_whole else None, nbytes)
+
+    def _in_blocks(
+        self, head: bytes, shape: Sequence[int], strides: Sequence[int], size: int, floats: "np.dtype[Any] | None"
+    ) -> _There:
+        """The same of a long one in another order, of which never more than a few lines are copied."""
+        begun, axis = self._algorithm.begin(head), next(i for i, count in enumerate(shape) if count > 1)
+        lines, inner = shape[axis], shape[axis + 1 :]
+        some = max(1, _BLOCK // (size * prod(inner)))
+        copies = {
+            count: CopyAnywhere((count, *inner), strides[axis:], size, self._room) for count in {some, lines % some}
+        }
+
+        def there(address: int) -> bytes | None:
+            hasher = begun.copy()
+            for i in range(0, lines, some):
+                block = copies[min(some, lines - i)](address + i * strides[axis])
+                if floats is not None and has_nan(block.view(floats)):
+                    return None
+                hasher.update(block)
+            return hasher.digest()
+
+        return there
 
     def _by_library(self, head: bytes, nbytes: int, floats: "np.dtype[Any] | None") -> _There:
         begun, kind = self._algorithm.begin(head), ctypes.c_char * nbytes
@@ -111,15 +136,15 @@ class _Memory:
     """What is known of tensors that lie in one storage: by place and kind, version, sample and digest.
 
     Args:
-        storage: what the memory is called by, which holds its place among others but not its bytes.
+        end: what tells of the end of the storage.
         at, nbytes: where it lies.
         may_change: whether it may change without a word.
     """
 
-    __slots__ = ("_bytes", "at", "known", "may_change", "nbytes", "storage")
+    __slots__ = ("_bytes", "at", "end", "known", "may_change", "nbytes")
 
-    def __init__(self, storage: Any, at: int, nbytes: int, *, may_change: bool) -> None:
-        self.storage, self.at, self.nbytes, self.may_change = storage, at, nbytes, may_change
+    def __init__(self, end: "ref[Any]", at: int, nbytes: int, *, may_change: bool) -> None:
+        self.end, self.at, self.nbytes, self.may_change = end, at, nbytes, may_change
         self.known = dict[tuple[Any, ...], tuple[int, bytes, bytes]]()
         self._bytes: Any = (ctypes.c_char * nbytes).from_address(at)
 
@@ -136,10 +161,9 @@ class KnownDigests:
     mode, and what is no plain tensor. Against writes by other means 64 bytes from all over the memory are looked at.
     """
 
-    def __init__(self, torch: Any, made: TensorDigests) -> None:
+    def __init__(self, made: TensorDigests) -> None:
         self._made: TensorDigests = made
-        self._weak: Any = torch.multiprocessing.reductions.StorageWeakRef
-        self._memories, self._room = dict[int, _Memory](), _NEW
+        self._memories = dict[int, _Memory]()
 
     def clear(self) -> None:
         """Forget everything."""
@@ -178,16 +202,14 @@ class KnownDigests:
 
     def _memory(self, storage: Any) -> _Memory:
         """What is known of a storage; of one that lies elsewhere by now, nothing."""
-        found, at, nbytes = self._memories.get(storage._cdata), storage.data_ptr(), storage.nbytes()
+        name, at, nbytes = storage._cdata, storage.data_ptr(), storage.nbytes()
+        found = self._memories.get(name)
         if found is None or found.at != at or found.nbytes != nbytes:
             may_change = found is not None and found.may_change
-            self._make_room()
-            found = _Memory(self._weak(storage), at, nbytes, may_change=may_change)
-            self._memories[storage._cdata] = found
+            found = self._memories[name] = _Memory(self._end(storage, name), at, nbytes, may_change=may_change)
         return found
 
-    def _make_room(self) -> None:
-        """Forget storages that are gone: what is left of them lies between others' bytes, which then take more room."""
-        if len(self._memories) >= self._room:
-            self._memories = {at: memory for at, memory in self._memories.items() if not memory.storage.expired()}
-            self._room = len(self._memories) + _NEW
+    def _end(self, storage: Any, name: int) -> "ref[Any]":
+        """Forgets a storage when it is gone: its name may be another's then. It is not looked at."""
+        memories = self._memories
+        return ref(storage, lambda _: memories.pop(name, None))

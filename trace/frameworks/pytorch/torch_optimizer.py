@@ -133,12 +133,15 @@ class TorchOptimizer:
         return isinstance(value, self._torch.Tensor)
 
     def _buffer(self, key: str, theirs: str, name: str, *, copy: bool) -> Array:
-        kept, param = self._kept(name).get(theirs), self._params[name]
-        if kept is None:
-            shape, dtype = self._like.get((theirs, name), (param.shape, param.dtype))
-            kept = self._torch.zeros_like(param) if shape == param.shape else self._torch.zeros(shape)
-            kept = kept.to(dtype)
-        return self.arrays.held(key, kept, copy=copy)
+        kept = self._kept(name).get(theirs)
+        return self._zeros(theirs, name) if kept is None else self.arrays.held(key, kept, copy=copy)
+
+    def _zeros(self, theirs: str, name: str) -> Array:
+        """What stands for a buffer that is not there yet; not held, as it would be as long as that is so."""
+        param = self._params[name]
+        shape, dtype = self._like.get((theirs, name), (param.shape, param.dtype))
+        blank = self._torch.zeros_like(param) if shape == param.shape else self._torch.zeros(shape)
+        return self.arrays(blank.to(dtype), copy=False)
 
     def _count(self, name: str) -> int:
         kept = self._kept(name)

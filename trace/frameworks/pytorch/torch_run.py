@@ -1,6 +1,6 @@
 """A training loop of PyTorch that is being recorded: hooks on the model and on the optimizer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal, TypeAlias, cast
@@ -16,10 +16,10 @@ from ...v2.write.recorder import TraceRecorder
 from ..run import RecordedRun
 from ..shared import leaves, named_arrays, scalar_loss
 from .arrays import array
+from .calls import WHOLE_STEP, OpCalls
 from .early_updates import BackwardSteps, EarlyUpdates, early
 from .layer_tape import LayerTape
 from .module_call import loss_scale
-from .op_calls import WHOLE_STEP, OpCalls
 from .part_sums import PartSums
 from .restart import Restart
 from .torch_modules import TorchModules
@@ -87,14 +87,21 @@ class TorchRun(RecordedRun):
         self._early: EarlyUpdates | BackwardSteps = EarlyUpdates(self._params)
         self._layers = LayerTape(torch, modules, recorder.algorithm)
         together = WHOLE_STEP if is_golden else None
-        ops = OpCalls(torch, self._layers, recorder.algorithm, recorder.calls, together) if level == "op" else None
+        ops: OpCalls | None = None
+        if level == "op":
+            behind = isinstance(optimizer, list)
+            ops = OpCalls(torch, self._layers, recorder.algorithm, recorder.calls, together, behind=behind)
         self._ops, self._tells_layers = ops, ops is None or not is_golden
         self._hooks = [
             model.register_forward_pre_hook(self._called, with_kwargs=True),
             model.register_forward_hook(self._gave),
         ]
         if isinstance(optimizer, list):
-            self._early = BackwardSteps(torch, self._params, cast(Sequence[Any], optimizer), self._behind)
+            several = cast(Sequence[Any], optimizer)
+            self._early = BackwardSteps(torch, self._params, several, self._behind)
+            for one in several if self._ops is not None else ():
+                self._hooks.append(one.register_step_pre_hook(self._switcher(is_optimizing=True)))
+                self._hooks.append(one.register_step_post_hook(self._switcher(is_optimizing=False)))
         else:
             self._hooks.append(optimizer.register_step_pre_hook(self._before))
             self._hooks.append(optimizer.register_step_post_hook(self._after))
@@ -172,6 +179,7 @@ class TorchRun(RecordedRun):
         self._early.stop()
         if self._ops is not None:
             self._ops.stop()
+            self._ops.leave()
         self._layers.stop()
 
     def _begin_step(self) -> None:
@@ -246,8 +254,19 @@ class TorchRun(RecordedRun):
         kept = {name: param.grad for name, param in self._params.items() if param.grad is not None}
         self._record({name: grad for name, grad in kept.items() if name in self._reader.updated})
 
+    def _switcher(self, *, is_optimizing: bool) -> Callable[[Any, Any, Any], None]:
+        """What is called where an optimizer begins, or ends, in the backward pass."""
+
+        def switch(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if self._ops is not None:
+                self._ops.is_optimizing = is_optimizing
+
+        return switch
+
     def _behind(self) -> None:
         """Record the step that was done in the backward pass that ends."""
+        if self._ops is not None:
+            self._ops.stop()
         if isinstance(self._early, BackwardSteps):
             self._record(self._early.taken())
 

@@ -11,7 +11,7 @@ from ....numerics.cuda.tiles import BLOCK, PROCESSORS, TILES, VECTOR_BYTES, Tile
 from ....numerics.cuda.written import NEWEST_BYTES, Words, blocks_of
 from ..kernels import product as at
 
-SPEED = {"wide": 1.0, "tall": 0.96, "flat": 0.93, "split": 0.94, "thin": 0.9, "half": 0.85, "low": 0.75}
+SPEED = {"wide": 1.0, "tall": 0.93, "flat": 0.93, "split": 0.965, "thin": 0.9, "half": 0.85, "low": 0.75}
 """The large tiles, and how fast a multiprocessor is that is busy with each."""
 
 ENOUGH, ENOUGH_SPLIT = PROCESSORS * 7 // 8, PROCESSORS * 4 // 3

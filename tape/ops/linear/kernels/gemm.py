@@ -27,6 +27,7 @@ from ....numerics.simd.pack import (
 )
 from ....numerics.simd.sums import CHAIN_BLOCK
 from .gemm_reference import gemm_reference
+from .narrow import is_narrow, narrow
 from .product import (
     A_COLUMN,
     A_GROUP,
@@ -44,6 +45,7 @@ from .product import (
     MASK,
     OUT,
     PACKED,
+    PANELS,
     RELU,
     SUMMED,
     A,
@@ -145,10 +147,16 @@ def _packed_columns(table, ints, b, columns, chains, panel):
 
 
 @njit(inline="always")
+def _b_row(ints):
+    """Bytes from row to row of b."""
+    return PANEL_VECTORS * vector_size() if word(ints, PANELS) else word(ints, B_ROW)
+
+
+@njit(inline="always")
 def _block(table, ints, a, b, out, bias, mask, addend, begun, last, chains, rows, left, right, panel, block):
     """The sums of one block of terms for some rows, in columns ``left`` to ``right``."""
     size, width = itemsize(table), PANEL_VECTORS * vector_size() // itemsize(table)
-    a_row, a_column, b_row, b_column = word(ints, A_ROW), word(ints, A_COLUMN), word(ints, B_ROW), word(ints, B_COLUMN)
+    a_row, a_column, b_row, b_column = word(ints, A_ROW), word(ints, A_COLUMN), _b_row(ints), word(ints, B_COLUMN)
     a_chain = chains.a
     if block:
         a_chain = _packed_rows(table, ints, a, rows, chains, block)
@@ -156,7 +164,7 @@ def _block(table, ints, a, b, out, bias, mask, addend, begun, last, chains, rows
     for j in range(left, right, width):
         columns = min(right - j, width)
         source, source_row, b_chain = b + j * b_column, b_row, chains.b
-        if rows > FEW_ROWS or b_column != size or columns < width:
+        if not word(ints, PANELS) and (rows > FEW_ROWS or b_column != size or columns < width):
             b_chain = _packed_columns(table, ints, source, columns, chains, panel)
             source, source_row = panel, PANEL_VECTORS * vector_size()
         call = TileCall(
@@ -175,7 +183,7 @@ def _chains(ints, first):
         count = min(word(ints, BATCH) - first, CHAIN_BLOCK // spaced(k))
         return Chains(count, k, word(ints, A_GROUP), word(ints, B_GROUP))
     depth = min(k - first * CHAIN_BLOCK, CHAIN_BLOCK)
-    return Chains(1, depth, CHAIN_BLOCK * word(ints, A_COLUMN), CHAIN_BLOCK * word(ints, B_ROW))
+    return Chains(1, depth, CHAIN_BLOCK * word(ints, A_COLUMN), CHAIN_BLOCK * _b_row(ints))
 
 
 @njit(inline="always")
@@ -219,10 +227,12 @@ def gemm(table, ints, part, parts):
     """A `Product`; shares are ranges of rows or, of wide products, columns, counted through all matrices."""
     m, n = word(ints, M), word(ints, N)
     panel, block = panel_memory(), _own_block(table, ints, part)
+    if is_narrow(table, ints):
+        return narrow(table, ints, part, parts, panel)
     small = word(ints, K) * n * itemsize(table) <= SMALL_B
     by_rows = m >= n or (small and m >= ROWS_OF_A_PART * parts)
     extent = m if by_rows else n
-    unit = ROWS_TOGETHER if by_rows else vector_size() // itemsize(table)
+    unit = ROWS_TOGETHER if by_rows else (PANEL_VECTORS if word(ints, PANELS) else 1) * vector_size() // itemsize(table)
     units = (extent + unit - 1) // unit
     start, count = share((1 if word(ints, SUMMED) else word(ints, BATCH)) * units, part, parts)
     stop = start + count

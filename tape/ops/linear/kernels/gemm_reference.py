@@ -10,7 +10,7 @@ from numba import njit
 from ....numerics.engine.intrinsics import real, word
 from ....numerics.engine.kernel import kernel, share, vector
 from ....numerics.simd.operations import fma, select
-from ....numerics.simd.pack import itemsize
+from ....numerics.simd.pack import PANEL_VECTORS, itemsize, vector_size
 from ....numerics.simd.sums import CHAIN_BLOCK
 from .product import (
     A_COLUMN,
@@ -27,6 +27,7 @@ from .product import (
     FIRST_OPTIONAL,
     MASK,
     OUT,
+    PANELS,
     RELU,
     SUMMED,
     A,
@@ -62,6 +63,16 @@ def _sum_of_products(table, ints, a, a_step, b, b_step, addend):
     return total
 
 
+@njit(inline="always")
+def _column(table, ints, batch, j):
+    """Where a column of b begins, and how far it is to its next term, in elements."""
+    size, width = itemsize(table), PANEL_VECTORS * vector_size() // itemsize(table)
+    if word(ints, PANELS):
+        return (j - j % width) * word(ints, B_COLUMN) // size + j % width, width
+    b = matrix(ints, 0, batch, B_GROUP, B_MATRIX) + j * word(ints, B_COLUMN)
+    return b // size, word(ints, B_ROW) // size
+
+
 @kernel
 def gemm_reference(table, ints, part, parts):
     """`gemm`, one element after the other; shares are ranges of rows counted through all matrices."""
@@ -71,8 +82,8 @@ def gemm_reference(table, ints, part, parts):
         batch, i = row // m, row % m
         a = (matrix(ints, 0, batch, A_GROUP, A_MATRIX) + i * word(ints, A_ROW)) // size
         for j in range(n):
-            b = (matrix(ints, 0, batch, B_GROUP, B_MATRIX) + j * word(ints, B_COLUMN)) // size
-            a_step, b_step, added = word(ints, A_COLUMN) // size, word(ints, B_ROW) // size, word(ints, ADDED) // size
+            b, b_step = _column(table, ints, batch, j)
+            a_step, added = word(ints, A_COLUMN) // size, word(ints, ADDED) // size
             if word(ints, SUMMED):
                 total = _sum_of_products(table, ints, a, a_step, b, b_step, row * added + j)
                 vector(table, OUT, row * n + j, 1)[0] = total

@@ -15,9 +15,9 @@ from ....numerics.sizes import Sizes
 
 # Positions of the words: sizes; matrices in a group; strides in bytes (group, matrix, row, column) of a and b; what
 # follows the sums, of what is added the bytes from row to row; bytes of packed rows of a for each part, 0 if a is read
-# where it lies; whether the products of the batch are summed.
+# where it lies; whether the products of the batch are summed; whether b is given in panels.
 BATCH, M, N, K, GROUP, A_GROUP, A_MATRIX, A_ROW, A_COLUMN, B_GROUP, B_MATRIX, B_ROW, B_COLUMN = range(13)
-BIAS, RELU, MASK, ADDED, PACKED, SUMMED = range(13, 19)
+BIAS, RELU, MASK, ADDED, PACKED, SUMMED, PANELS = range(13, 20)
 
 OUT, A, B, FIRST_OPTIONAL = range(4)
 """Positions of the table."""
@@ -34,6 +34,10 @@ LAYOUTS_KEPT = 1024
 PAGE = 4096
 """Rows this many bytes apart, or a multiple, fall into the same set of a first-level cache."""
 
+FEW_COLUMNS, FEW_COLUMNS_APART = 1024, 256
+"""Bytes of a row of b below which packing a costs more than it saves, and the same where a is transposed and its
+columns are pages apart: what a tile reads of a then falls into one set of the first cache."""
+
 
 @dataclass(frozen=True, slots=True)
 class Product:
@@ -48,6 +52,8 @@ class Product:
 
     ``summed`` adds the products of the batch, which has one axis then, to one matrix in their order, each to all before
     it; what is added comes before the first. They have at most `CHAIN_BLOCK` terms each, and nothing else follows them.
+
+    With ``panels`` b is one matrix for all, as `pack_panels` leaves it.
     """
 
     batch: int
@@ -62,6 +68,7 @@ class Product:
     added: int = 0
     group: int = 1
     summed: bool = False
+    panels: bool = False
 
     @property
     def flops(self) -> int:
@@ -72,7 +79,7 @@ class Product:
         """The words for operands with these strides in bytes; without a batch axis one matrix serves all.
 
         >>> Product(1, 2, 3, 4, itemsize=4).words(((16, 4), (12, 4))).values.tolist()
-        [1, 2, 3, 4, 1, 0, 0, 16, 4, 0, 0, 12, 4, 0, 0, 0, 0, 0, 0]
+        [1, 2, 3, 4, 1, 0, 0, 16, 4, 0, 0, 12, 4, 0, 0, 0, 0, 0, 0, 0]
         """
         return _words(self, strides[:2])
 
@@ -85,29 +92,32 @@ class Product:
 @lru_cache(LAYOUTS_KEPT)
 def _words(product: Product, strides: tuple[Sizes, ...]) -> Words:
     sizes = (product.batch, product.m, product.n, product.k, product.group)
+    strides = (strides[0], (0, rounded(product.k) * product.itemsize)) if product.panels else strides
     a, b = ((*(*s[:-2], 0, 0)[:2], *s[-2:]) for s in strides)  # one axis of the batch counts groups of one
     finish = (int(product.bias), int(product.relu), int(product.mask), product.added)
-    return Words(*sizes, *a, *b, *finish, _packed_bytes(product, strides[0]), int(product.summed))
+    flags = (int(product.summed), int(product.panels))
+    return Words(*sizes, *a, *b, *finish, _packed_bytes(product, strides[0]), *flags)
 
 
 def _packed_bytes(product: Product, a: Sizes) -> int:
     """Bytes of a block of rows of a for one part; 0 if a is better read where it lies."""
     size = product.itemsize
     terms = product.k * product.batch if product.summed else product.k
-    if product.n * size < 1024 or product.m < 16 or terms < 64:
-        return 0
     conflicting = a[-1] == size and a[-2] % PAGE == 0
     transposed = a[-2] == size and a[-1] != size
-    if not (conflicting or transposed):
+    few = FEW_COLUMNS_APART if transposed and a[-1] % PAGE == 0 else FEW_COLUMNS
+    if not (conflicting or transposed) or product.n * size < few or product.m < 16 or terms < 64:
         return 0
     rows = min(BLOCK_BYTES // size, -(-product.m // CACHE_LINE) * CACHE_LINE)
     return rows * (CHAIN_BLOCK * size + CACHE_LINE)
 
 
-@njit(inline="always")
-def spaced(depth):
+def rounded(depth: int) -> int:
     """Terms from chain to chain where several are packed: squares of `MOST_LANES` are written whole."""
     return (depth + MOST_LANES - 1) // MOST_LANES * MOST_LANES
+
+
+spaced = njit(inline="always")(rounded)
 
 
 @njit(inline="always")

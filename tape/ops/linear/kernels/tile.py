@@ -1,15 +1,14 @@
 """The micro-kernel of matrix products: a tile of outputs whose sums stay in registers over one block of terms.
 
 A tile is one or two vectors wide and a few rows high. Each round of its loop takes one term of every sum: it
-multiplies the vectors of one row of b by one element of each row of a. What happens to the finished sums is
-written without branches: what is absent is replaced by what changes nothing, -0 for a term and 1 for a mask.
+multiplies the vectors of one row of b by one element of each row of a.
 """
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from typing import NamedTuple
 
 from numba import types
@@ -58,7 +57,7 @@ def shape(tile: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class _ProductTile:
+class ProductTile:
     """The writer of one micro-kernel."""
 
     builder: Builder
@@ -68,15 +67,18 @@ class _ProductTile:
     vectors: int
 
     def write(self) -> None:
+        """Write the sums, what follows them and the stores."""
         out = self.cells(self.call.out, self.call.out_row)
-        for pointer in out:  # needed after the loop, which takes its time
-            emit.prefetch_to_write(self.builder, pointer)
+        self.prefetch(out)
         builder, call, sums = self.builder, self.call, self.sums()
         totals = simd.when(builder, emit.present(builder, call.adds), sums, partial(self.totals, out))
-        wanted = emit.present(builder, reduce(builder.or_, (call.bias, call.relu, call.mask, call.addend)))
-        finished = simd.when(builder, wanted, totals, self.finished)
-        for i, (value, pointer) in enumerate(zip(finished, out, strict=True)):
+        for i, (value, pointer) in enumerate(zip(self.finished(totals), out, strict=True)):
             emit.masked_store(self.builder, value, pointer, self.valid(i))
+
+    def prefetch(self, out: Sequence[Value]) -> None:
+        """Ask for the output, needed after the loop, which takes its time."""
+        for pointer in out:
+            emit.prefetch_to_write(self.builder, pointer)
 
     def valid(self, i: int) -> Value:
         """The lanes of the ``i``-th vector that exist."""
@@ -100,21 +102,28 @@ class _ProductTile:
 
     def sums(self) -> list[Value]:
         """The chains of the block, each from +0."""
-        builder, call = self.builder, self.call
-        starts = self.rows(call.a, call.a_row)
-        starts = starts if self.height <= CLAMPED else starts[::APART]
+        builder, call, starts = self.builder, self.call, self.starts()
         zeros = [emit.constant(self.kind, 0.0)] * (self.height * self.vectors)
-        double = builder.shl(call.a_row, I64(1))
 
         def term(carried: Sequence[Value]) -> list[Value]:
             b, *rest = carried
             pointers, sums = rest[: len(starts)], rest[len(starts) :]
             next_ones = [at(builder, b, call.b_row), *(at(builder, p, call.a_column) for p in pointers)]
-            if self.height > CLAMPED:
-                pointers = [at(builder, p, s) for p in pointers for s in (0, call.a_row, double)]
-            return next_ones + self.products(pointers, b, sums)
+            return next_ones + self.products(self.factors(pointers), b, sums)
 
         return simd.loop(builder, call.depth, [at(builder, call.b), *starts, *zeros], term)[1 + len(starts) :]
+
+    def starts(self) -> list[Value]:
+        """The pointers into a that go from term to term."""
+        rows = self.rows(self.call.a, self.call.a_row)
+        return rows if self.height <= CLAMPED else rows[::APART]
+
+    def factors(self, pointers: Sequence[Value]) -> list[Value]:
+        """Where the elements of a of a term lie, one in each row."""
+        if self.height <= CLAMPED:
+            return list(pointers)
+        row = self.call.a_row
+        return [at(self.builder, p, step) for p in pointers for step in (0, row, self.builder.shl(row, I64(1)))]
 
     def products(self, rows: Sequence[Value], b: Value, sums: Sequence[Value]) -> list[Value]:
         """Every sum with one more term."""
@@ -127,38 +136,39 @@ class _ProductTile:
 
     def totals(self, out: Sequence[Value], sums: Sequence[Value]) -> list[Value]:
         """The sums added to what earlier blocks left in the output; all of it is read before any is written."""
-        builder, zero = self.builder, emit.constant(self.kind, 0.0)
-        before = [emit.masked_load(builder, pointer, self.valid(i), zero) for i, pointer in enumerate(out)]
-        return [builder.fadd(old, new) for old, new in zip(before, sums, strict=True)]
+        before = self.read(out, emit.constant(self.kind, 0.0))
+        return [self.builder.fadd(old, new) for old, new in zip(before, sums, strict=True)]
 
     def finished(self, totals: Sequence[Value]) -> list[Value]:
         """The totals after bias, relu, mask and addend, as far as there are any."""
-        builder, zero = self.builder, emit.constant(self.kind, 0.0)
-        relu = emit.splat(builder, emit.present(builder, self.call.relu), self.kind.count)
-        bias = self.optional(self.call.bias, -0.0, self.bias_vectors)
-        mask = self.optional(self.call.mask, 1.0, partial(self.cells, stride=self.call.out_row))
-        addend = self.optional(self.call.addend, -0.0, partial(self.cells, stride=self.call.addend_row))
-        done: list[Value] = []
-        for i, total in enumerate(totals):
-            x = builder.fadd(total, bias[i % self.vectors])
-            x = builder.select(builder.and_(relu, builder.fcmp_ordered("<=", x, zero)), zero, x)
-            x = builder.select(builder.fcmp_ordered(">", mask[i], zero), x, zero)
-            done.append(builder.fadd(addend[i], x))
-        return done
+        builder, call, zero = self.builder, self.call, emit.constant(self.kind, 0.0)
 
-    def bias_vectors(self, address: Value) -> list[Value]:
+        def biased(xs: Sequence[Value]) -> list[Value]:
+            bias = self.read(self.bias_vectors(), emit.constant(self.kind, -0.0))
+            return [builder.fadd(x, bias[i % self.vectors]) for i, x in enumerate(xs)]
+
+        def rectified(xs: Sequence[Value]) -> list[Value]:
+            return [builder.select(builder.fcmp_ordered("<=", x, zero), zero, x) for x in xs]
+
+        def masked(xs: Sequence[Value]) -> list[Value]:
+            mask = self.read(self.cells(call.mask, call.out_row), zero)
+            return [builder.select(builder.fcmp_ordered(">", m, zero), x, zero) for m, x in zip(mask, xs, strict=True)]
+
+        def added(xs: Sequence[Value]) -> list[Value]:
+            addend = self.read(self.cells(call.addend, call.addend_row), zero)
+            return [builder.fadd(more, x) for more, x in zip(addend, xs, strict=True)]
+
+        for given, step in ((call.bias, biased), (call.relu, rectified), (call.mask, masked), (call.addend, added)):
+            totals = simd.when(builder, emit.present(builder, given), totals, step)
+        return list(totals)
+
+    def read(self, pointers: Sequence[Value], otherwise: Value) -> list[Value]:
+        """The vectors at the pointers; ``otherwise`` where there is nothing."""
+        return [emit.masked_load(self.builder, pointer, self.valid(i), otherwise) for i, pointer in enumerate(pointers)]
+
+    def bias_vectors(self) -> list[Value]:
         """Pointers to the bias of the tile's columns."""
-        return [at(self.builder, address, v * vector_bytes()) for v in range(self.vectors)]
-
-    def optional(self, address: Value, otherwise: float, pointers: Callable[[Value], list[Value]]) -> list[Value]:
-        """The vectors at an address; if it is 0, vectors of ``otherwise``."""
-        builder, given = self.builder, emit.present(self.builder, address)
-        readable = builder.select(given, address, self.call.out)  # a CPU may be slow to skip what cannot be read
-        default = emit.constant(self.kind, otherwise)
-        return [
-            emit.masked_load(builder, pointer, emit.lanes_if(builder, given, self.valid(i)), default)
-            for i, pointer in enumerate(pointers(readable))
-        ]
+        return [at(self.builder, self.call.bias, v * vector_bytes()) for v in range(self.vectors)]
 
 
 def micro_kernel(module: Value, element: Value, tile: int) -> Value:
@@ -167,10 +177,15 @@ def micro_kernel(module: Value, element: Value, tile: int) -> Value:
     kind = simd.vector_type(element)
 
     def write(builder: Builder, *arguments: Value) -> None:
-        _ProductTile(builder, TileCall(*arguments), kind, height, vectors).write()
+        ProductTile(builder, TileCall(*arguments), kind, height, vectors).write()
 
     name = f"dgrr.tile.{emit.name_of(element)}.{height}x{vectors}"
     return simd.internal(module, name, len(TileCall._fields), write)
+
+
+def call_tile(builder: Builder, function: Value, call: Value) -> None:
+    """Call a function of `TileCall`'s fields with them."""
+    builder.call(function, [builder.extract_value(call, i) for i in range(len(TileCall._fields))])
 
 
 @intrinsic(prefer_literal=True)
@@ -181,8 +196,7 @@ def compute_tile(context, table, tile, call):
 
     def generate(context, builder, signature, args):
         element = context.get_data_type(table.dtype)
-        function = micro_kernel(builder.module, element, tile.literal_value)
-        builder.call(function, [builder.extract_value(args[2], i) for i in range(len(TileCall._fields))])
+        call_tile(builder, micro_kernel(builder.module, element, tile.literal_value), args[2])
         return context.get_dummy_value()
 
     return types.none(table, tile, call), generate

@@ -15,10 +15,12 @@ from numba import njit
 from dgrr.tape.numerics.engine.kernel import Kernel
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.numerics.math.reference import sums as reference_sums
+from dgrr.tape.numerics.simd.codegen import vector_bytes
 from dgrr.tape.numerics.simd.operations import fma
 from dgrr.tape.ops.elementwise.kernels.basic import relu, where_positive
 from dgrr.tape.ops.linear.kernels.gemm import ROWS_OF_A_PART, SMALL_B, gemm
 from dgrr.tape.ops.linear.kernels.gemm_reference import gemm_reference
+from dgrr.tape.ops.linear.kernels.panels import pack_panels, panel_elements
 from dgrr.tape.ops.linear.kernels.product import Product
 
 Array = npt.NDArray[Any]
@@ -103,14 +105,16 @@ def multiply(
     bias: Array | None = None,
     relu: bool = False,
     mask: Array | None = None,
+    added: Array | None = None,
 ) -> Array:
     """The kernel's product of stacks of matrices, checked to write its output and its scratch memory alone."""
     (batch, m, k), n = a.shape, b.shape[2]
-    product = Product(batch, m, n, k, a.dtype.itemsize, bias=bias is not None, relu=relu, mask=mask is not None)
+    finish: dict[str, Any] = {"bias": bias is not None, "relu": relu, "mask": mask is not None}
+    product = Product(batch, m, n, k, a.dtype.itemsize, added=0 if added is None else added.strides[1], **finish)
     strides = (a.strides, b.strides)
     memory, out = guarded((batch, m, n), a.dtype)
     scratch, inside = guarded((product.scratch(strides, parts),), np.dtype(np.uint8))
-    arrays = [out, a, b, *(x for x in (bias, mask) if x is not None), *([inside] if inside.size else [])]
+    arrays = [out, a, b, *(x for x in (bias, mask, added) if x is not None), *([inside] if inside.size else [])]
     assert run(gemm, product.words(strides), arrays, parts) == 0
     assert untouched(memory)
     assert untouched(scratch)
@@ -125,6 +129,22 @@ def summed(run: Run, kernel: Kernel, a: Array, b: Array, parts: int, added: Arra
     memory, out = guarded((m, n), a.dtype)
     scratch, inside = guarded((product.scratch(strides, parts),), np.dtype(np.uint8))
     arrays = [out, a, b, *([] if added is None else [added]), *([inside] if inside.size else [])]
+    assert run(kernel, product.words(strides), arrays, parts) == 0
+    assert untouched(memory)
+    assert untouched(scratch)
+    return out
+
+
+def multiply_panels(run: Run, kernel: Kernel, a: Array, b: Array, parts: int, bias: Array) -> Array:
+    """The kernel's product with the panels of b, both checked to write their outputs alone."""
+    (m, k), n, size = a.shape, b.shape[1], a.dtype.itemsize
+    around, panels = guarded((panel_elements(k, n, size),), a.dtype)
+    assert run(pack_panels, Words(k, n, *b.strides), [panels, b], parts) == 0
+    assert untouched(around)
+    product, strides = Product(1, m, n, k, size, bias=True, panels=True), (a.strides,)
+    memory, out = guarded((m, n), a.dtype)
+    scratch, inside = guarded((product.scratch(strides, parts),), np.dtype(np.uint8))
+    arrays = [out, a, panels, bias, *([inside] if inside.size else [])]
     assert run(kernel, product.words(strides), arrays, parts) == 0
     assert untouched(memory)
     assert untouched(scratch)
@@ -195,10 +215,13 @@ def test_nothing_to_sum_or_to_fill(run: Run, shape: tuple[int, int, int], dtype:
 # ------------------------------------------------------------------ strides, shares, what follows the sums
 
 
-def random_product(run: Run, rng: np.random.Generator, dtype: np.dtype[Any], largest: int) -> None:
-    """One product of random sizes, layouts and epilogue in random shares."""
+def random_product(
+    run: Run, rng: np.random.Generator, dtype: np.dtype[Any], largest: int, width: int | None = None
+) -> None:
+    """One product of random sizes, layouts and epilogue in random shares, of so many columns if that is given."""
     batch = int(rng.choice([1, 1, 1, 2, 5]))
     m, n = (int(x) for x in rng.integers(1, largest, 2))
+    n = width or n
     k = int(rng.choice([rng.integers(0, 40), rng.integers(250, 262), rng.integers(500, 600)], p=[0.6, 0.2, 0.2]))
     names = [str(x) for x in rng.choice(list(LAYOUTS), 2)]
     a, b = (LAYOUTS[x](numbers(rng, s, dtype)) for x, s in zip(names, ((batch, m, k), (batch, k, n)), strict=True))
@@ -213,9 +236,14 @@ def random_product(run: Run, rng: np.random.Generator, dtype: np.dtype[Any], lar
         out = np.where(out <= 0, dtype.type(0), out)
     if mask is not None:
         out = np.where(mask > 0, out, dtype.type(0))
+    added = numbers(rng, (batch, m, n + 3), dtype)[:, :, :n] if rng.random() < 0.3 else None
+    if added is not None:
+        with np.errstate(all="ignore"):
+            out = added + out
     for parts in (1, int(rng.integers(2, 6))):
-        found = multiply(run, a, b, parts, bias, rectified, mask)
-        assert same(found, out), (names, a.shape, b.shape, bias is None, rectified, mask is None, parts)
+        found = multiply(run, a, b, parts, bias, rectified, mask, added)
+        epilogue = (bias is None, rectified, mask is None, added is None)
+        assert same(found, out), (names, a.shape, b.shape, epilogue, parts)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -224,6 +252,14 @@ def test_random_products(run: Run, seed: int, dtype: np.dtype[Any]) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(60):
         random_product(run, rng, dtype, largest=50)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("part", [1, 2])
+def test_random_products_of_rows_of_one_vector_and_of_a_half(run: Run, part: int, dtype: np.dtype[Any]) -> None:
+    rng = np.random.default_rng(part)
+    for _ in range(150):
+        random_product(run, rng, dtype, largest=50, width=vector_bytes() // part // dtype.itemsize)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -287,6 +323,21 @@ def test_products_are_summed_in_their_order(run: Run, shape: tuple[int, int, int
                 total = reduce(np.add, [*([] if added is None else [added]), *expected(a, b)])
             for kernel, parts in ((gemm, 1), (gemm, 3), (gemm_reference, 2)):
                 assert same(summed(run, kernel, a, b, parts, added), total), (left, kernel, parts)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("shape", [(1, 3, 5), (9, 20, 100), (32, 300, 70), (40, 65, 257), (3, 530, 33), (70, 17, 40)])
+def test_a_product_reads_panels_that_were_made_before(
+    run: Run, shape: tuple[int, int, int], dtype: np.dtype[Any]
+) -> None:
+    rng, (m, k, n) = np.random.default_rng(sum(shape)), shape
+    for left, right in (("row-major", "transposed"), ("transposed", "row-major"), ("row-major", "every other")):
+        a, bias = LAYOUTS[left](numbers(rng, (1, m, k), dtype))[0], numbers(rng, (n,), dtype)
+        b = LAYOUTS[right](numbers(rng, (1, k, n), dtype))[0]
+        with np.errstate(all="ignore"):
+            whole = expected(a[None], b[None])[0] + bias
+        for kernel, parts in ((gemm, 1), (gemm, 2), (gemm, 3), (gemm_reference, 2)):
+            assert same(multiply_panels(run, kernel, a, b, parts, bias), whole), (left, right, kernel, parts)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

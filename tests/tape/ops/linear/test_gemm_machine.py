@@ -91,7 +91,8 @@ def fenced(shape, dtype, at_end):
     return array
 
 for dtype in (np.float32, np.float64):
-    for m, k, n in ((1, 1, 1), (5, 3, 7), (13, 17, 33), (30, 300, 50), (66, 70, 300)):
+    narrow = ((19, 9, 16), (19, 9, 8), (19, 9, 4))
+    for m, k, n in (*narrow, (1, 1, 1), (5, 3, 7), (13, 17, 33), (30, 300, 50), (66, 70, 300)):
         for at_end in (False, True):
             for a_t, b_t in ((False, False), (True, False), (False, True), (True, True)):
                 out, mask = (fenced((1, m, n), dtype, at_end) for _ in range(2))

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from ....base.runs.called_op import RECOMPUTE, CalledOp
-from ...v2.format.digest import Algorithm, tensor_digest
-from .arrays import is_reading, reading
+from .....base.runs.called_op import RECOMPUTE, CalledOp
+from ....v2.format.digest import Algorithm, tensor_digest
+from ..arrays import is_reading, reading
+from ..layer_tape import LayerTape
+from ..module_call import is_inside
+from ..tensor_digests import KnownDigests, TensorDigests
 from .blank_memory import BlankMemory
 from .known_op import KnownOp
-from .layer_tape import LayerTape
-from .module_call import is_inside
-from .tensor_digests import KnownDigests, TensorDigests
 
 _Tensors: TypeAlias = dict[int, Any]
 """Tensors by their identity, in their order."""
@@ -60,19 +60,32 @@ class OpCalls:
 
     An op that may wait for others, or begins long after the last writing, is written before it runs, as one that is
     at work: a run that hangs there shows it.
+
+    Steps that end in a backward pass are ``behind``: PyTorch takes up the dispatch modes of before when one ends, so
+    the mode is entered once and stays until `leave`.
     """
 
     def __init__(
-        self, torch: Any, layers: LayerTape, algorithm: Algorithm, write: Write, together: Together | None = None
+        self,
+        torch: Any,
+        layers: LayerTape,
+        algorithm: Algorithm,
+        write: Write,
+        together: Together | None = None,
+        *,
+        behind: bool,
     ) -> None:
-        self._together = together or Together()
+        self._together, self._behind = together or Together(), behind
         self._torch, self._layers, self._write_calls = torch, layers, write
         self._tensor: type[Any] = torch.Tensor
         self._nothing = tensor_digest(algorithm, np.empty(0, np.uint8))
         self._known = dict[int, KnownOp]()
-        self._digest = layers.digest = KnownDigests(torch, TensorDigests(torch, algorithm))
+        self._digest = layers.digest = KnownDigests(TensorDigests(torch, algorithm))
         self._mode: AbstractContextManager[Any] | None = None
+        self._noting = False
         self._begin()
+        if behind:
+            self._enter()
 
     def _begin(self) -> None:
         self.is_optimizing = self._is_behind = False
@@ -83,22 +96,34 @@ class OpCalls:
     def start(self) -> None:
         """Note from now on the ops of a step."""
         self._begin()
-        self._mode = _mode(self._torch, self._called)
-        self._mode.__enter__()
+        self._noting = True
+        if not self._behind:
+            self._enter()
 
     def stop(self) -> None:
         """Note no more, and write what is held back; no effect where nothing is noted."""
-        if self._mode is None:
+        if not self._noting:
             return
-        mode, self._mode = self._mode, None
-        mode.__exit__(None, None, None)
+        self._noting = False
+        if not self._behind:
+            self.leave()
         self._write()
         self._digest.clear()
+
+    def _enter(self) -> None:
+        self._mode = _mode(self._torch, self._called)
+        self._mode.__enter__()
+
+    def leave(self) -> None:
+        """Take the mode away; no effect where there is none."""
+        if self._mode is not None:
+            mode, self._mode = self._mode, None
+            mode.__exit__(None, None, None)
 
     def _called(self, op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run an op, and note it."""
         known = self._known.get(id(op)) or self._known.setdefault(id(op), KnownOp.of(self._torch, op))
-        if known.is_unseen or is_reading():
+        if known.is_unseen or not self._noting or is_reading():
             return op(*args, **kwargs)
         taken, changed, texts = _Tensors(), _Tensors(), list[str]()
         for (name, is_write), value in known.told(args, kwargs):
@@ -107,7 +132,7 @@ class OpCalls:
                 texts.append(f"{name}={text}")
             if is_write:
                 self._read(value, changed)
-        in_backward = self._layers.is_backward()
+        in_backward = self._layers.is_backward() and not (self._behind and self.is_optimizing)
         phase, at_work = self._phase(known, in_backward=in_backward), self._layers.at_work(in_backward=in_backward)
         said = ", ".join(texts), self._digests(taken), phase, *at_work
         begun = _Begun(known, *said, self._generator(taken, kwargs) if known.draws else b"")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from .arrays import local_part
+from ..arrays import local_part
 
 
 class BlankMemory:

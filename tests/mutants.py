@@ -12,6 +12,7 @@ from copy import deepcopy
 from types import ModuleType
 from typing import Any
 
+from dgrr.base.errors import DgrrError
 from dgrr.tape import ops
 from dgrr.tape.numerics.simd import minmax, operations
 
@@ -85,9 +86,20 @@ class Formulas:
             space.update({other: spaces[home][other] for other, home in homes.items()})
         return {other: spaces[home][other] for other, (home, _) in self.texts.items()}
 
-    def missed(self, name: str, is_found: Callable[[Text], bool]) -> list[str]:
-        """What is changed in the mutants of a formula that are not found."""
-        return sorted(what for what, text in mutants(self.texts[name][1]) if not is_found(text))
+    def require_found(self, name: str, holds: Callable[[dict[str, Callable[..., Any]]], bool], equal: set[str]) -> None:
+        """A formula is what ``holds`` says of it and its readers; of its mutants only the ``equal`` ones."""
+
+        def is_held(text: Text) -> bool:
+            made = self.evaluated(name, text)
+            try:
+                return holds(made)
+            except (DgrrError, ArithmeticError, LookupError, TypeError, ValueError):
+                return False
+
+        own = self.texts[name][1]
+        assert is_held(own)
+        missed = sorted(what for what, text in mutants(own) if is_held(text))
+        assert missed == sorted(what for what in equal if what.startswith(f"{name}: "))
 
 
 def _functions(module: ModuleType) -> list[Text]:

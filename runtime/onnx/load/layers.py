@@ -50,15 +50,19 @@ def _spatial(n: Operator, kernel: tuple[int, ...]) -> tuple[tuple[int, ...], tup
     return tuple(n.get("strides", (1,) * len(kernel))), tuple(n.get("dilations", (1,) * len(kernel)))
 
 
+def _windows(n: Operator, x: Any, kernel: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[Any, ...], tuple[int, ...]]:
+    """Strides, padding and dilations of windows over x."""
+    strides, dilations = _spatial(n, kernel)
+    reach = tuple(d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True))
+    return strides, tuple(_pairs(n, tuple(x.shape)[2:], reach, strides)), dilations
+
+
 @imports("Conv")
 def _conv(n: Operator) -> Any:
     x, weight = n.var(0), n.var(1)
     kernel = tuple(weight.shape)[2:]
-    strides, dilations = _spatial(n, kernel)
-    reach = tuple(d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True))
-    pairs = _pairs(n, tuple(x.shape)[2:], reach, strides)
-    groups = n.get("group", 1)
-    return ops.conv(x, weight, n.optional(2), strides, tuple(pairs), dilations, groups)
+    strides, pairs, dilations = _windows(n, x, kernel)
+    return ops.conv(x, weight, n.optional(2), strides, pairs, dilations, n.get("group", 1))
 
 
 @imports("ConvTranspose")
@@ -99,18 +103,14 @@ def _layer_norm(n: Operator) -> Any:
 @imports("MaxPool")
 def _max_pool(n: Operator) -> Any:
     x, kernel = n.var(0), tuple(n.attributes["kernel_shape"])
-    strides, dilations = _spatial(n, kernel)
-    reach = tuple(d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True))
-    pairs = tuple(_pairs(n, tuple(x.shape)[2:], reach, strides))
+    strides, pairs, dilations = _windows(n, x, kernel)
     return ops.max_pool(x, kernel, strides, pairs, dilations, bool(n.get("ceil_mode", 0)))
 
 
 @imports("AveragePool")
 def _average_pool(n: Operator) -> Any:
     x, kernel = n.var(0), tuple(n.attributes["kernel_shape"])
-    strides, dilations = _spatial(n, kernel)
-    reach = tuple(d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True))
-    pairs = tuple(_pairs(n, tuple(x.shape)[2:], reach, strides))
+    strides, pairs, dilations = _windows(n, x, kernel)
     over = bool(n.get("ceil_mode", 0))
     if over and max(map(max, pairs)):  # the standard has a last window that begins in the padding, PyTorch and we not
         raise n.error("expected windows over the end or padding, got both")
@@ -121,9 +121,7 @@ def _average_pool(n: Operator) -> Any:
 def _lp_pool(n: Operator) -> Any:
     """Padded cells are 0."""
     x, kernel, p = n.var(0), tuple(n.attributes["kernel_shape"]), float(n.get("p", 2))
-    strides, dilations = _spatial(n, kernel)
-    reach = tuple(d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True))
-    pairs = tuple(_pairs(n, tuple(x.shape)[2:], reach, strides))
+    strides, pairs, dilations = _windows(n, x, kernel)
     if n.get("ceil_mode", 0):
         raise n.error("expected windows that end within the padding, got ceil_mode=1")
     means = ops.avg_pool(ops.power(ops.absolute(x), p), kernel, strides, pairs, True, False, dilations)

@@ -36,7 +36,9 @@ from numba.core.typing.templates import (
 )
 
 from ....base.collector import collector_paused
-from .code_for import GPU, MASKED, target
+from ..software.fma64 import fma64
+from ..software.functions import FMA64, with_software
+from .code_for import CODE_FOR, GPU, MASKED, levels, target
 
 __all__ = [
     "COMPILING",
@@ -55,6 +57,7 @@ __all__ = [
     "dumps",
     "entry_point",
     "formula",
+    "fuses",
     "infer_global",
     "ir",
     "is_kept",
@@ -130,6 +133,28 @@ def assembly(text: str) -> str:
     return written
 
 
+FUSED = """
+declare float @llvm.fma.f32(float, float, float)
+define float @probe(float %a, float %b, float %c) {
+  %fused = call float @llvm.fma.f32(float %a, float %b, float %c)
+  ret float %fused
+}
+"""
+
+
+@cache
+def fuses() -> bool:
+    """Whether the machine compiled for fuses a product with a sum; what code for others lacks is put in elsewhere.
+
+    Levels say it. For another CPU LLVM is asked, which takes as long as loading some kernels.
+    """
+    _, cpu, features = target()
+    if CODE_FOR != "cpu":
+        return True
+    known = {(level.name, level.tuning): level.fuses for level in levels()}
+    return known[cpu, features] if (cpu, features) in known else "fmaf" not in assembly(FUSED)
+
+
 def llvm_code(compiled: CFunc, kind: Any) -> tuple[str, str]:
     """What numba makes of a function before any machine is known, and the symbol by which it is called.
 
@@ -185,7 +210,8 @@ class _CopyingLess:
         return copy.deepcopy(value, shared)
 
 
-_finalize, _set_env = CPUCodeLibrary.finalize, JITCPUCodegen.set_env
+_finalize, _optimize = CPUCodeLibrary.finalize, CPUCodeLibrary._optimize_final_module
+_set_env = JITCPUCodegen.set_env
 
 
 def _finalize_what_is_entered(library: Any) -> None:
@@ -207,6 +233,28 @@ def _finalize_what_is_entered(library: Any) -> None:
     library._finalized = True
 
 
+def _optimize_with_software(library: Any) -> None:
+    """Optimise what is linked; software stands in it for what the machine lacks, where LLVM would call C's library."""
+    if not fuses():
+        text, needed = with_software(str(library._final_module), "software", rounds=True)  # kernels round by arithmetic
+        library._final_module = llvm.parse_assembly(text)
+        if needed:
+            library._final_module.link_in(_fma64(), preserve=True)
+    _optimize(library)
+
+
+@cache
+def _fma64() -> Any:
+    """The module of `fma64`, all of it private to what it is linked into."""
+    kind = types.float64(types.float64, types.float64, types.float64)
+    text, symbol = llvm_code(callback(fma64, kind), kind)
+    module = llvm.parse_assembly(text.replace(symbol, FMA64))
+    for each in (*module.functions, *module.global_variables):
+        if not each.is_declaration:
+            each.linkage = "internal" if each.name != FMA64 else "linkonce_odr"
+    return module
+
+
 ENTRANCES = ("cfunc.", "_ZN7cpython")
 """How the names of functions begin through which C and Python enter compiled code."""
 
@@ -225,6 +273,7 @@ def replacements() -> tuple[tuple[Any, str, Any], ...]:
     return (
         (inline_closurecall, "copy", _CopyingLess),
         (CPUCodeLibrary, "finalize", _finalize_what_is_entered),
+        (CPUCodeLibrary, "_optimize_final_module", _optimize_with_software),
         (JITCPUCodegen, "set_env", _set_env_of_what_is_entered),
     )
 

@@ -5,11 +5,14 @@ Melquiond, IEEE TC 57, 2008), so that rounding it to float32 is the only roundin
 and vectors do it in every lane. In float64 it is done lane by lane by `fma64`.
 """
 
+# kernels: none
+
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from .targets import Target
+Fused = Literal["native", "software", "relaxed"]
+"""Who fuses a product with a sum: the machine, arithmetic that has the same bits, or WebAssembly's relaxed instruction."""
 
 FMA64 = "dgrr_fma64"
 """The symbol of the function of `fma64`."""
@@ -43,18 +46,21 @@ class FloatForm(NamedTuple):
         return f"splat ({kind} {value})" if self.lanes else value
 
 
-def with_software(text: str, target: Target) -> tuple[str, bool]:
-    """A module with functions of its own in the place of what a target lacks; whether they call `FMA64`."""
+def with_software(text: str, fused: Fused, *, rounds: bool) -> tuple[str, bool]:
+    """A module with functions of its own in the place of what a machine lacks; whether they call `FMA64`.
+
+    ``rounds`` is whether the machine has instructions that round to whole numbers.
+    """
     found = {FloatForm(m[1], int(m[3] or 0), int(m[4])) for m in INTRINSIC.finditer(text)}
-    lacking = {form for form in found if _lacks(target, form)}
-    needed = target.fused == "software" and any((form.name, form.bits) == ("fma", 64) for form in lacking)
+    lacking = {form for form in found if (fused != "native" if form.name == "fma" else not rounds)}
+    needed = fused == "software" and any((form.name, form.bits) == ("fma", 64) for form in lacking)
     if needed:
         lacking.add(FloatForm("fma", 0, 64))
     for form in lacking:
         theirs = re.escape(form.symbol.replace("dgrr", "llvm", 1))
         text = re.sub(rf"^declare [^@\n]*{theirs}\([^\n]*$", "", text, flags=re.M)
         text = re.sub(rf"{theirs}\(", f"{form.symbol}(", text)
-    written = "\n".join(_written(form, target) for form in sorted(lacking))
+    written = "\n".join(_written(form, fused) for form in sorted(lacking))
     declared = {m[2]: f"declare {m[1]} {m[2]}({_kinds(m[3])})" for m in CALLED.finditer(written)}
     return "\n".join([text, *(line for name, line in declared.items() if f"{name}(" not in text), written]), needed
 
@@ -68,14 +74,10 @@ def _kinds(arguments: str) -> str:
     return re.sub(r" %[\w.]+", "", arguments)
 
 
-def _lacks(target: Target, form: FloatForm) -> bool:
-    return target.fused != "native" if form.name == "fma" else not target.rounds
-
-
-def _written(form: FloatForm, target: Target) -> str:
+def _written(form: FloatForm, fused: Fused) -> str:
     if form.name != "fma":
         return _to_whole(form)
-    if target.fused == "relaxed":
+    if fused == "relaxed":
         return _relaxed(form)
     return _fma32(form) if form.bits == 32 else _fma64(form)
 

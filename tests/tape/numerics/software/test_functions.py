@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from dgrr.tape.numerics.exact_fma import fma
-from dgrr.tape.numerics.library.software import with_software
+from dgrr.tape.numerics.software.functions import with_software
 from dgrr.tape.numerics.library.targets import TARGETS
 
 Array = npt.NDArray[Any]

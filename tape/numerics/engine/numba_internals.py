@@ -56,6 +56,7 @@ __all__ = [
     "counted",
     "dumps",
     "entry_point",
+    "fma64_module",
     "formula",
     "fuses",
     "infer_global",
@@ -239,12 +240,12 @@ def _optimize_with_software(library: Any) -> None:
         text, needed = with_software(str(library._final_module), "software", rounds=True)  # kernels round by arithmetic
         library._final_module = llvm.parse_assembly(text)
         if needed:
-            library._final_module.link_in(_fma64(), preserve=True)
+            library._final_module.link_in(fma64_module(), preserve=True)
     _optimize(library)
 
 
 @cache
-def _fma64() -> Any:
+def fma64_module() -> Any:
     """The module of `fma64`, all of it private to what it is linked into."""
     kind = types.float64(types.float64, types.float64, types.float64)
     text, symbol = llvm_code(callback(fma64, kind), kind)
@@ -273,7 +274,6 @@ def replacements() -> tuple[tuple[Any, str, Any], ...]:
     return (
         (inline_closurecall, "copy", _CopyingLess),
         (CPUCodeLibrary, "finalize", _finalize_what_is_entered),
-        (CPUCodeLibrary, "_optimize_final_module", _optimize_with_software),
         (JITCPUCodegen, "set_env", _set_env_of_what_is_entered),
     )
 
@@ -299,7 +299,11 @@ def replaced(replacements: Sequence[tuple[Any, str, Any]]) -> Generator[None]:
 def for_the_level() -> Generator[None]:
     """A block in which numba compiles and loads for the level of this machine."""
     context = cpu_target.target_context
-    ours = [(context, "_internal_codegen", _codegen()), (context, "cached_internal_func", _compiled_inside)]
+    ours = [
+        (context, "_internal_codegen", _codegen()),
+        (context, "cached_internal_func", _compiled_inside),
+        (CPUCodeLibrary, "_optimize_final_module", _optimize_with_software),
+    ]
     with COMPILING:
         rtsys.initialize(context)  # numba's runtime is made ready as ever: others enter it
         with replaced(ours):

@@ -7,7 +7,6 @@ last bit, which lies too low to be told from more digits. Their sum is then roun
 
 # kernels: none
 
-
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 from numba import njit, types

@@ -58,13 +58,14 @@ from dgrr.tape.numerics.engine.code_for import target
 from dgrr.tape.numerics.engine.disk_cache import stamp_of
 from dgrr.tape.numerics.engine.intrinsics import word
 from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, vector
-from dgrr.tape.numerics.engine.numba_internals import KernelCache
+from dgrr.tape.numerics.engine.numba_internals import KernelCache, fuses
 from dgrr.tape.numerics.prepared.alike import Alike, BytePair
 from dgrr.tape.numerics.prepared.given import Given
 from dgrr.tape.numerics.prepared.moves import Appended, Counter, Move, Moves
 from dgrr.tape.numerics.prepared.number_means import NumberMeans
 from dgrr.tape.numerics.prepared.places import place_of
 from dgrr.tape.numerics.prepared.prepared_calls import PreparedCalls
+from dgrr.tape.numerics.software.functions import FMA64
 from dgrr.tape.numerics.xxh3.digests import LONG, Digests, Message
 from dgrr.tape.ops import OPS
 from dgrr.tape.record.samples import Make
@@ -147,7 +148,8 @@ def foreign_calls(code: Code) -> list[str]:
         elif name in ("NRT_decref", "NRT_incref"):
             allowed = REFERENCE_COUNT
         else:
-            allowed = {c for c in calls(body) if ALLOWED.fullmatch(c) or c.startswith(("_ZN4dgrr", "dgrr."))}
+            allowed = {c for c in calls(body) if ALLOWED.fullmatch(c) or c.startswith(("_ZN4dgrr", "dgrr.", FMA64))}
+            allowed -= set() if fuses() else {c for c in calls(body) if c.startswith("llvm.fma.")}  # libm's there
             allowed |= {"NRT_decref", "NRT_incref"} | ({"?"} if CALLING.search(name) else set())
         faults += [f"{name}: {callee}" for callee in sorted(calls(body) - allowed)]
     return faults

@@ -65,6 +65,8 @@ from dgrr.tape.numerics.prepared.moves import Appended, Counter, Move, Moves
 from dgrr.tape.numerics.prepared.number_means import NumberMeans
 from dgrr.tape.numerics.prepared.places import place_of
 from dgrr.tape.numerics.prepared.prepared_calls import PreparedCalls
+from dgrr.tape.numerics.simd.codegen import vector_bytes
+from dgrr.tape.numerics.simd.operations import fma
 from dgrr.tape.numerics.software.functions import FMA64
 from dgrr.tape.numerics.xxh3.digests import LONG, Digests, Message
 from dgrr.tape.ops import OPS
@@ -171,6 +173,13 @@ def exceptions(code: Code) -> list[str]:
 def contractions(code: Code) -> list[str]:
     """Fused instructions in the assembly of a kernel that asks for none."""
     return [] if "@llvm.fma." in code.ir else [found[0] for found in re.finditer(FUSED, code.assembly)]
+
+
+def fused(code: Code) -> tuple[int, int]:
+    """Fused instructions that the IR asks for, vectors being as wide as the registers, and those in the assembly."""
+    written = re.findall(r"\bcall [^@\n]*@llvm\.fma\.(?:v(\d+))?f(32|64)\(", code.ir)
+    registers = [-(-int(lanes or 1) * int(bits) // (8 * vector_bytes())) for lanes, bits in written]
+    return sum(registers), len(re.findall(FUSED, code.assembly))
 
 
 CHECKS = (foreign_calls, loose_arithmetic, exceptions, contractions)
@@ -395,6 +404,13 @@ def assigns_slices(table: Any, ints: Any, part: Any, parts: Any) -> Any:
     return 0
 
 
+def contracts_beside_fma(table: Any, ints: Any, part: Any, parts: Any) -> Any:
+    out = vector(table, 0, 0, 1)
+    out[0] = fma(out[0], out[0], out[0])
+    contracted(vector(table, 1, 0, word(ints, 0)), vector(table, 0, 0, word(ints, 0)))
+    return 0
+
+
 BROKEN: list[tuple[Any, Callable[[Code], list[str]], str]] = [
     (reassociates, loose_arithmetic, "fadd fast"),
     (contracts, loose_arithmetic, "contract"),
@@ -418,10 +434,21 @@ def test_a_broken_kernel_is_caught(
     assert any(text in fault for fault in faults), faults
 
 
-def test_this_machine_has_the_fused_instructions_that_are_looked_for() -> None:
-    code = compiled(KERNELS["exp"], np.float32)
+@pytest.mark.parametrize("name", ["exp", pytest.param("gemm", marks=pytest.mark.long)])
+def test_the_machine_fuses_as_often_as_is_written(name: str) -> None:
     assert platform.machine() in ("x86_64", "AMD64", "aarch64", "arm64")
-    assert re.search(FUSED, code.assembly)
+    written, found = fused(compiled(KERNELS[name], np.float32))
+    assert found == written
+    assert fuses() is (found > 0)
+
+
+@pytest.mark.skipif(not fuses(), reason="nothing to contract into")
+def test_a_contraction_beside_what_is_written_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dgrr.tape.numerics.engine.kernel.KERNELS", {})
+    code = compiled(Kernel(contracts_beside_fma), np.float32)
+    assert not contractions(code)
+    written, found = fused(code)
+    assert found > written > 0
 
 
 def fastmath_tokens(source: str) -> list[int]:

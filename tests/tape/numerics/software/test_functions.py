@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 
 LANES = 8
 
-FLOATS = {32: ("float", np.dtype(np.float32)), 64: ("double", np.dtype(np.float64))}
+FLOATS: dict[int, tuple[str, np.dtype[Any]]] = {32: ("float", np.dtype(np.float32)), 64: ("double", np.dtype(np.float64))}
 
 
 def module(name: str, bits: int, arguments: int) -> str:

@@ -246,7 +246,7 @@ def _optimize_with_software(library: Any) -> None:
 
 @cache
 def fma64_module() -> Any:
-    """The module of `fma64`, all of it private to what it is linked into."""
+    """The module of `fma64`, whose name others find; all else is private to what it is linked into."""
     kind = types.float64(types.float64, types.float64, types.float64)
     text, symbol = llvm_code(callback(fma64, kind), kind)
     module = llvm.parse_assembly(text.replace(symbol, FMA64))

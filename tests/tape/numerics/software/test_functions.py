@@ -19,7 +19,10 @@ Array = npt.NDArray[Any]
 
 LANES = 8
 
-FLOATS: dict[int, tuple[str, np.dtype[Any]]] = {32: ("float", np.dtype(np.float32)), 64: ("double", np.dtype(np.float64))}
+FLOATS: dict[int, tuple[str, np.dtype[Any]]] = {
+    32: ("float", np.dtype(np.float32)),
+    64: ("double", np.dtype(np.float64)),
+}
 
 
 def module(name: str, bits: int, arguments: int) -> str:
@@ -101,6 +104,17 @@ def test_sums_that_cancel_or_are_halfway_between_two_floats(bits: int) -> None:
     far = dtype.type(2) ** rng.integers(-2 * digits, 2 * digits, 8000).astype(dtype)
     c[::4], c[1::4] = (a * b * far)[::4], (rng.choice([1, 1 + eps, 3], 8000) * far)[1::4]
     rounded_once(bits, a, b, c)
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_what_decides_a_tie_may_lie_far_below(bits: int) -> None:
+    """The product has one bit too many, and the addend is a power of two."""
+    dtype = FLOATS[bits][1]
+    digits = np.finfo(dtype).nmant + 1
+    small = np.ldexp(np.ones(8 * digits, dtype), -np.arange(8 * digits))
+    c = np.concatenate([small, -small, small, -small])
+    a = np.repeat(np.array([1, -1], dtype), c.size // 2) * dtype.type(2 ** (digits // 2) + 1)
+    rounded_once(bits, a, np.full_like(c, 2 ** (digits - digits // 2) + 1), c)
 
 
 def neighbours(rng: Any, x: Array) -> Array:

@@ -58,7 +58,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["batch_norm", "gated", "sequences"],
     ],
     "tape/numerics": [
-        ["coefficients", "interrupts", "literals", "sizes"],
+        ["coefficients", "interrupts", "literals", "sizes", "software"],
         ["engine", "exact_fma"],
         ["simd"],
         ["basic", "math", "prepared"],

@@ -48,16 +48,20 @@ MASKED = VECTOR is not None and VECTOR > 16
 
 
 class Level(NamedTuple):
-    """A level: what LLVM calls it, which instructions it has beyond the level below, and how code for it is tuned."""
+    """A level: what LLVM calls it, which instructions it has beyond the level below, and how code for it is tuned.
+
+    ``fuses`` is whether it has one for a product with a sum, rounded once.
+    """
 
     name: str
     needs: str
     tuning: str = ""
+    fuses: bool = True
 
 
 LEVELS = (
-    Level("x86-64", ""),
-    Level("x86-64-v2", "cx16 popcnt sahf sse3 sse4.1 sse4.2 ssse3"),
+    Level("x86-64", "", fuses=False),
+    Level("x86-64-v2", "cx16 popcnt sahf sse3 sse4.1 sse4.2 ssse3", fuses=False),
     Level("x86-64-v3", "avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave", "+prfchw"),
     Level("x86-64-v4", "avx512bw avx512cd avx512dq avx512f avx512vl", "+prfchw,-prefer-256-bit"),
 )

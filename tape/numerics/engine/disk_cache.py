@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from ....base import kernel_cache
+from ..software import fma64, functions
 from .code_for import CODE_FOR, target
-from .numba_internals import VERSIONS, KernelCache, dumps, use_cache
+from .numba_internals import VERSIONS, KernelCache, dumps, fuses, use_cache
 from .sources import sources_digest
 
 UNUSED_DAYS = 30
@@ -32,7 +33,9 @@ Not at once: several environments share the folder, each with its version.
 @cache
 def stamp_of(source: Path) -> str:
     """What the code of kernels of a source file depends on besides signature and machine."""
-    return sha256(f"{VERSIONS} {CODE_FOR} {sources_digest(source)}".encode()).hexdigest()
+    software = () if fuses() else (fma64, functions)
+    digests = [sources_digest(path) for path in (source, *(Path(module.__file__) for module in software))]
+    return sha256(" ".join([VERSIONS, CODE_FOR, *digests]).encode()).hexdigest()
 
 
 def compiled_by(level: str) -> dict[str, str]:

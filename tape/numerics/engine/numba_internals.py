@@ -36,7 +36,9 @@ from numba.core.typing.templates import (
 )
 
 from ....base.collector import collector_paused
-from .code_for import GPU, MASKED, target
+from ..software.fma64 import fma64
+from ..software.functions import FMA64, with_software
+from .code_for import CODE_FOR, GPU, MASKED, levels, target
 
 __all__ = [
     "COMPILING",
@@ -54,7 +56,9 @@ __all__ = [
     "counted",
     "dumps",
     "entry_point",
+    "fma64_module",
     "formula",
+    "fuses",
     "infer_global",
     "ir",
     "is_kept",
@@ -130,6 +134,28 @@ def assembly(text: str) -> str:
     return written
 
 
+FUSED = """
+declare float @llvm.fma.f32(float, float, float)
+define float @probe(float %a, float %b, float %c) {
+  %fused = call float @llvm.fma.f32(float %a, float %b, float %c)
+  ret float %fused
+}
+"""
+
+
+@cache
+def fuses() -> bool:
+    """Whether the machine compiled for fuses a product with a sum; what code for others lacks is put in elsewhere.
+
+    Levels say it. For another CPU LLVM is asked, which takes as long as loading some kernels.
+    """
+    _, cpu, features = target()
+    if CODE_FOR != "cpu":
+        return True
+    known = {(level.name, level.tuning): level.fuses for level in levels()}
+    return known[cpu, features] if (cpu, features) in known else "fmaf" not in assembly(FUSED)
+
+
 def llvm_code(compiled: CFunc, kind: Any) -> tuple[str, str]:
     """What numba makes of a function before any machine is known, and the symbol by which it is called.
 
@@ -185,7 +211,8 @@ class _CopyingLess:
         return copy.deepcopy(value, shared)
 
 
-_finalize, _set_env = CPUCodeLibrary.finalize, JITCPUCodegen.set_env
+_finalize, _optimize = CPUCodeLibrary.finalize, CPUCodeLibrary._optimize_final_module
+_set_env = JITCPUCodegen.set_env
 
 
 def _finalize_what_is_entered(library: Any) -> None:
@@ -205,6 +232,28 @@ def _finalize_what_is_entered(library: Any) -> None:
         library._final_module.link_in(called._get_module_for_linking(), preserve=True)
     library._finalize_dynamic_globals()
     library._finalized = True
+
+
+def _optimize_with_software(library: Any) -> None:
+    """Optimise what is linked; software stands in it for what the machine lacks, where LLVM would call C's library."""
+    if not fuses():
+        text, needed = with_software(str(library._final_module), "software", rounds=True)  # kernels round by arithmetic
+        library._final_module = llvm.parse_assembly(text)
+        if needed:
+            library._final_module.link_in(fma64_module(), preserve=True)
+    _optimize(library)
+
+
+@cache
+def fma64_module() -> Any:
+    """The module of `fma64`, whose name others find; all else is private to what it is linked into."""
+    kind = types.float64(types.float64, types.float64, types.float64)
+    text, symbol = llvm_code(callback(fma64, kind), kind)
+    module = llvm.parse_assembly(text.replace(symbol, FMA64))
+    for each in (*module.functions, *module.global_variables):
+        if not each.is_declaration:
+            each.linkage = "internal" if each.name != FMA64 else "linkonce_odr"
+    return module
 
 
 ENTRANCES = ("cfunc.", "_ZN7cpython")
@@ -250,7 +299,11 @@ def replaced(replacements: Sequence[tuple[Any, str, Any]]) -> Generator[None]:
 def for_the_level() -> Generator[None]:
     """A block in which numba compiles and loads for the level of this machine."""
     context = cpu_target.target_context
-    ours = [(context, "_internal_codegen", _codegen()), (context, "cached_internal_func", _compiled_inside)]
+    ours = [
+        (context, "_internal_codegen", _codegen()),
+        (context, "cached_internal_func", _compiled_inside),
+        (CPUCodeLibrary, "_optimize_final_module", _optimize_with_software),
+    ]
     with COMPILING:
         rtsys.initialize(context)  # numba's runtime is made ready as ever: others enter it
         with replaced(ours):

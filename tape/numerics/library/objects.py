@@ -22,9 +22,9 @@ from ..engine.numba_internals import callback, llvm_code
 from ..llvm import kernel_text as texts
 from ..llvm.link import linked, machine_for, optimised
 from ..llvm.worker import serve
-from . import fma64
+from ..software import fma64
+from ..software.functions import FMA64, with_software
 from .lint import findings
-from .software import FMA64, with_software
 from .targets import TARGETS, Target
 
 
@@ -54,7 +54,7 @@ def make(task: dict[str, Any]) -> int:
 
 def _with_software(module: Any, machine: Any, target: Target, public: list[str]) -> Any:
     """A module with what the target lacks, before LLVM has seen that it is lacking."""
-    text, needed = with_software(str(module), target)
+    text, needed = with_software(str(module), target.fused, rounds=target.rounds)
     return linked([text, _fma64()] if needed else [text], machine, public)
 
 

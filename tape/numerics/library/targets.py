@@ -1,13 +1,11 @@
 """The machines that libraries are made for: what LLVM is told of each, and what the writers of kernels must know."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from ....base.suggest import did_you_mean
 from ...errors import DomainError
 from ..engine.code_for import LEVELS, elsewhere
-
-Fused = Literal["native", "software", "relaxed"]
+from ..software.functions import Fused
 
 
 @dataclass(frozen=True, slots=True)

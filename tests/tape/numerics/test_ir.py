@@ -58,13 +58,16 @@ from dgrr.tape.numerics.engine.code_for import target
 from dgrr.tape.numerics.engine.disk_cache import stamp_of
 from dgrr.tape.numerics.engine.intrinsics import word
 from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, vector
-from dgrr.tape.numerics.engine.numba_internals import KernelCache
+from dgrr.tape.numerics.engine.numba_internals import KernelCache, fuses
 from dgrr.tape.numerics.prepared.alike import Alike, BytePair
 from dgrr.tape.numerics.prepared.given import Given
 from dgrr.tape.numerics.prepared.moves import Appended, Counter, Move, Moves
 from dgrr.tape.numerics.prepared.number_means import NumberMeans
 from dgrr.tape.numerics.prepared.places import place_of
 from dgrr.tape.numerics.prepared.prepared_calls import PreparedCalls
+from dgrr.tape.numerics.simd.codegen import vector_bytes
+from dgrr.tape.numerics.simd.operations import fma
+from dgrr.tape.numerics.software.functions import FMA64
 from dgrr.tape.numerics.xxh3.digests import LONG, Digests, Message
 from dgrr.tape.ops import OPS
 from dgrr.tape.record.samples import Make
@@ -147,7 +150,8 @@ def foreign_calls(code: Code) -> list[str]:
         elif name in ("NRT_decref", "NRT_incref"):
             allowed = REFERENCE_COUNT
         else:
-            allowed = {c for c in calls(body) if ALLOWED.fullmatch(c) or c.startswith(("_ZN4dgrr", "dgrr."))}
+            allowed = {c for c in calls(body) if ALLOWED.fullmatch(c) or c.startswith(("_ZN4dgrr", "dgrr.", FMA64))}
+            allowed -= set() if fuses() else {c for c in calls(body) if c.startswith("llvm.fma.")}  # libm's there
             allowed |= {"NRT_decref", "NRT_incref"} | ({"?"} if CALLING.search(name) else set())
         faults += [f"{name}: {callee}" for callee in sorted(calls(body) - allowed)]
     return faults
@@ -169,6 +173,13 @@ def exceptions(code: Code) -> list[str]:
 def contractions(code: Code) -> list[str]:
     """Fused instructions in the assembly of a kernel that asks for none."""
     return [] if "@llvm.fma." in code.ir else [found[0] for found in re.finditer(FUSED, code.assembly)]
+
+
+def fused(code: Code) -> tuple[int, int]:
+    """Fused instructions that the IR asks for, vectors being as wide as the registers, and those in the assembly."""
+    written = re.findall(r"\bcall [^@\n]*@llvm\.fma\.(?:v(\d+))?f(32|64)\(", code.ir)
+    registers = [-(-int(lanes or 1) * int(bits) // (8 * vector_bytes())) for lanes, bits in written]
+    return sum(registers), len(re.findall(FUSED, code.assembly))
 
 
 CHECKS = (foreign_calls, loose_arithmetic, exceptions, contractions)
@@ -393,6 +404,13 @@ def assigns_slices(table: Any, ints: Any, part: Any, parts: Any) -> Any:
     return 0
 
 
+def contracts_beside_fma(table: Any, ints: Any, part: Any, parts: Any) -> Any:
+    out = vector(table, 0, 0, 1)
+    out[0] = fma(out[0], out[0], out[0])
+    contracted(vector(table, 1, 0, word(ints, 0)), vector(table, 0, 0, word(ints, 0)))
+    return 0
+
+
 BROKEN: list[tuple[Any, Callable[[Code], list[str]], str]] = [
     (reassociates, loose_arithmetic, "fadd fast"),
     (contracts, loose_arithmetic, "contract"),
@@ -416,10 +434,21 @@ def test_a_broken_kernel_is_caught(
     assert any(text in fault for fault in faults), faults
 
 
-def test_this_machine_has_the_fused_instructions_that_are_looked_for() -> None:
-    code = compiled(KERNELS["exp"], np.float32)
+@pytest.mark.parametrize("name", ["exp", pytest.param("gemm", marks=pytest.mark.long)])
+def test_the_machine_fuses_as_often_as_is_written(name: str) -> None:
     assert platform.machine() in ("x86_64", "AMD64", "aarch64", "arm64")
-    assert re.search(FUSED, code.assembly)
+    written, found = fused(compiled(KERNELS[name], np.float32))
+    assert found == written
+    assert fuses() is (found > 0)
+
+
+@pytest.mark.skipif(not fuses(), reason="nothing to contract into")
+def test_a_contraction_beside_what_is_written_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dgrr.tape.numerics.engine.kernel.KERNELS", {})
+    code = compiled(Kernel(contracts_beside_fma), np.float32)
+    assert not contractions(code)
+    written, found = fused(code)
+    assert found > written > 0
 
 
 def fastmath_tokens(source: str) -> list[int]:

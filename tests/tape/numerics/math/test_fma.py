@@ -1,12 +1,14 @@
 """fma, compiled and by the reference, against exact fractions."""
 
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from numba import njit
+from numba import from_dtype, njit
 
+from dgrr.tape.numerics.engine.numba_internals import compiling
 from dgrr.tape.numerics.exact_fma import fma as reference_fma
 from dgrr.tape.numerics.simd import operations
 
@@ -19,6 +21,14 @@ def compiled_fma(a, b, c):
     return operations.fma(a, b, c)
 
 
+@cache
+def fma_for_the_level(dtype):
+    """Compiled as kernels are."""
+    with compiling():
+        compiled_fma.compile((from_dtype(np.dtype(dtype)),) * 3)
+    return compiled_fma
+
+
 def bits(x) -> bytes:
     """The bytes of a float, one pattern for all NaN."""
     return b"nan" if np.isnan(x) else x.tobytes()
@@ -29,7 +39,7 @@ def both(dtype, a, b, c):
     operands = dtype(a), dtype(b), dtype(c)
     with np.errstate(all="ignore"):
         expected = reference_fma(*operands)
-    result = dtype(compiled_fma(*operands))
+    result = dtype(fma_for_the_level(dtype)(*operands))
     assert type(expected) is dtype
     assert bits(result) == bits(expected), (operands, result, expected)
     return result

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pytest
 from numba import njit
 
+from dgrr.tape.numerics.engine.numba_internals import compiling
 from dgrr.tape.numerics.simd import operations
 
 Array = npt.NDArray[Any]
@@ -36,7 +37,8 @@ def compiled(text: Any, given: tuple[Array, ...]) -> Array:
             out[i] = each(given, i)
 
     out = np.full_like(given[0], 123)
-    loop(out, given)
+    with compiling():  # as kernels are
+        loop(out, given)
     return out
 
 

@@ -5,6 +5,8 @@ twenty zeros behind them; the smaller is moved to the exponent of the greater, a
 last bit, which lies too low to be told from more digits. Their sum is then rounded, half to even.
 """
 
+# kernels: none
+
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 from numba import njit, types

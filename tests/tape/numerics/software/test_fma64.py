@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from dgrr.tape.numerics.exact_fma import fma
-from dgrr.tape.numerics.library.fma64 import fma64
+from dgrr.tape.numerics.software.fma64 import fma64
 
 Triple = tuple[float, float, float]
 

@@ -2,14 +2,21 @@
 
 In float32 a product is exact in float64; the sum there is rounded to odd by its own exact error (Knuth; Boldo and
 Melquiond, IEEE TC 57, 2008), so that rounding it to float32 is the only rounding that can be seen. It has no branch,
-and vectors do it in every lane. In float64 it is done lane by lane by `fma64`.
+and vectors do it in every lane.
+
+In float64 a product is the sum of two numbers (Dekker), to which the addend is added in the same way (Boldo and
+Melquiond, figure 3), where no part of it can be too large or too small for that. What is left is done by `fma64`.
 """
 
-import re
-from collections.abc import Callable
-from typing import NamedTuple
+# kernels: none
 
-from .targets import Target
+import re
+import struct
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+Fused = Literal["native", "software", "relaxed"]
+"""Who fuses a product with a sum: the machine, arithmetic of the same bits, or WebAssembly's relaxed instruction."""
 
 FMA64 = "dgrr_fma64"
 """The symbol of the function of `fma64`."""
@@ -43,20 +50,32 @@ class FloatForm(NamedTuple):
         return f"splat ({kind} {value})" if self.lanes else value
 
 
-def with_software(text: str, target: Target) -> tuple[str, bool]:
-    """A module with functions of its own in the place of what a target lacks; whether they call `FMA64`."""
+ONE, FOUR = FloatForm("fma", 0, 64), FloatForm("fma", 4, 64)
+"""The forms that others of float64 are made of."""
+
+
+def with_software(text: str, fused: Fused, *, rounds: bool) -> tuple[str, bool]:
+    """A module with functions of its own in the place of what a machine lacks; whether they call `FMA64`.
+
+    ``rounds`` is whether the machine has instructions that round to whole numbers.
+    """
     found = {FloatForm(m[1], int(m[3] or 0), int(m[4])) for m in INTRINSIC.finditer(text)}
-    lacking = {form for form in found if _lacks(target, form)}
-    needed = target.fused == "software" and any((form.name, form.bits) == ("fma", 64) for form in lacking)
+    lacking = {form for form in found if (fused != "native" if form.name == "fma" else not rounds)}
+    needed = fused == "software" and any((form.name, form.bits) == ("fma", 64) for form in lacking)
     if needed:
-        lacking.add(FloatForm("fma", 0, 64))
+        lacking |= {form._replace(name=name) for form in (ONE, FOUR) for name in ("fma", "far")}
     for form in lacking:
         theirs = re.escape(form.symbol.replace("dgrr", "llvm", 1))
         text = re.sub(rf"^declare [^@\n]*{theirs}\([^\n]*$", "", text, flags=re.M)
         text = re.sub(rf"{theirs}\(", f"{form.symbol}(", text)
-    written = "\n".join(_written(form, target) for form in sorted(lacking))
+    written = "\n".join(_written(form, fused) for form in sorted(lacking) if not _defined(form.symbol, text))
     declared = {m[2]: f"declare {m[1]} {m[2]}({_kinds(m[3])})" for m in CALLED.finditer(written)}
     return "\n".join([text, *(line for name, line in declared.items() if f"{name}(" not in text), written]), needed
+
+
+def _defined(symbol: str, text: str) -> bool:
+    """Whether a function is there already: of a module that was linked in after it had got its own."""
+    return bool(re.search(rf"^define [^@\n]*{re.escape(symbol)}\(", text, re.M))
 
 
 CALLED = re.compile(rf"call ([^@]+) (@(?:llvm\.[\w.]+|{FMA64}))\(([^)]*)\)")
@@ -68,14 +87,12 @@ def _kinds(arguments: str) -> str:
     return re.sub(r" %[\w.]+", "", arguments)
 
 
-def _lacks(target: Target, form: FloatForm) -> bool:
-    return target.fused != "native" if form.name == "fma" else not target.rounds
-
-
-def _written(form: FloatForm, target: Target) -> str:
+def _written(form: FloatForm, fused: Fused) -> str:
+    if form.name == "far":
+        return _far(form)
     if form.name != "fma":
         return _to_whole(form)
-    if target.fused == "relaxed":
+    if fused == "relaxed":
         return _relaxed(form)
     return _fma32(form) if form.bits == 32 else _fma64(form)
 
@@ -90,39 +107,120 @@ def _function(form: FloatForm, arguments: str, lines: list[str], result: str, in
 
 
 def _fma32(form: FloatForm) -> str:
-    """By float64: product, sum, its error (two-sum), the sum rounded to odd, the result."""
-    wide, word, flag = (form.of(kind) for kind in ("double", "i64", "i1"))
-    zero, nothing = form.all("0.0", "double"), form.all("0", "i64")
+    """By float64: the product, which is exact there, and the sum, rounded to odd and then to float32."""
+    wide = form.of("double")
     lines = [
         *(f"%{v}.wide = fpext {form.float} %{v} to {wide}" for v in "abc"),
         f"%product = fmul {wide} %a.wide, %b.wide",
-        f"%sum = fadd {wide} %product, %c.wide",
-        f"%added = fsub {wide} %sum, %product",
-        f"%kept = fsub {wide} %sum, %added",
-        f"%lost.product = fsub {wide} %product, %kept",
-        f"%lost.c = fsub {wide} %c.wide, %added",
-        f"%error = fadd {wide} %lost.product, %lost.c",
-        f"%sum.bits = bitcast {wide} %sum to {word}",
-        f"%error.bits = bitcast {wide} %error to {word}",
-        f"%inexact = fcmp one {wide} %error, {zero}",
-        f"%last = and {word} %sum.bits, {form.all('1', 'i64')}",
-        f"%even = icmp eq {word} %last, {nothing}",
-        f"%apart = xor {word} %sum.bits, %error.bits",
-        f"%inwards = icmp slt {word} %apart, {nothing}",
-        f"%step = select {flag} %inwards, {word} {form.all('-1', 'i64')}, {word} {form.all('1', 'i64')}",
-        f"%moves = and {flag} %inexact, %even",
-        f"%by = select {flag} %moves, {word} %step, {word} {nothing}",
-        f"%odd.bits = add {word} %sum.bits, %by",
-        f"%odd = bitcast {word} %odd.bits to {wide}",
+        *_summed(wide, "sum", "%product", "%c.wide"),
+        *_to_odd(form, "sum"),
         f"%result = fptrunc {wide} %odd to {form.float}",
     ]
     return _function(form, "abc", lines, "%result")
 
 
+def _summed(kind: str, name: str, x: str, y: str) -> list[str]:
+    """The sum of two numbers, and its exact error (two-sum)."""
+    return [
+        f"%{name} = fadd {kind} {x}, {y}",
+        f"%{name}.y = fsub {kind} %{name}, {x}",
+        f"%{name}.x = fsub {kind} %{name}, %{name}.y",
+        f"%{name}.lost.x = fsub {kind} {x}, %{name}.x",
+        f"%{name}.lost.y = fsub {kind} {y}, %{name}.y",
+        f"%{name}.error = fadd {kind} %{name}.lost.x, %{name}.lost.y",
+    ]
+
+
+def _to_odd(form: FloatForm, name: str) -> list[str]:
+    """``%odd``, a sum of float64 rounded to odd: if it is not exact, that of its neighbours whose last bit is set."""
+    wide, word, flag = (form.of(kind) for kind in ("double", "i64", "i1"))
+    nothing, one = form.all("0", "i64"), form.all("1", "i64")
+    return [
+        f"%bits = bitcast {wide} %{name} to {word}",
+        f"%error.bits = bitcast {wide} %{name}.error to {word}",
+        f"%inexact = fcmp one {wide} %{name}.error, {form.all('0.0', 'double')}",
+        f"%last = and {word} %bits, {one}",
+        f"%even = icmp eq {word} %last, {nothing}",
+        f"%apart = xor {word} %bits, %error.bits",
+        f"%inwards = icmp slt {word} %apart, {nothing}",
+        f"%step = select {flag} %inwards, {word} {form.all('-1', 'i64')}, {word} {one}",
+        f"%moves = and {flag} %inexact, %even",
+        f"%by = select {flag} %moves, {word} %step, {word} {nothing}",
+        f"%odd.bits = add {word} %bits, %by",
+        f"%odd = bitcast {word} %odd.bits to {wide}",
+    ]
+
+
+LARGEST, LEAST = 2.0**500, 2.0**-900
+"""No part of a sum is too large or too small for float64 if all numbers lie below the first, and the product of two of
+them above the second or it is 0."""
+
+
 def _fma64(form: FloatForm) -> str:
+    """By four lanes, or by one where they do not fill four; `far` does what lies beyond the range."""
+    if form not in (ONE, FOUR):
+        part = ONE if form.lanes % FOUR.lanes else FOUR
+        return _by_parts(form, part.lanes or 1, lambda k: f"call {part.float} {part.symbol}({_parts(k, part.float)})")
+    kind, flag, mask, far = form.float, form.of("i1"), f"i{form.lanes or 1}", form._replace(name="far")
+    lines = [
+        *_product(form),
+        *_summed(kind, "low", "%c", "%product.error"),
+        *_summed(kind, "high", "%product", "%low"),
+        *_summed(kind, "sum", "%low.error", "%high.error"),
+        *_to_odd(form, "sum"),
+        f"%fused = fadd {kind} %high, %odd",
+        f"%plain = fadd {kind} %product, %c",
+        *_near(form),
+        f"%result = select {flag} %vanishes, {kind} %plain, {kind} %fused",
+        f"%mask = bitcast {flag} %near to {mask}",
+        f"%all = icmp eq {mask} %mask, -1",
+        "br i1 %all, label %done, label %other",
+        "done:",
+        f"ret {kind} %result",
+        "other:",
+        f"%far = call {kind} {far.symbol}({', '.join(f'{kind} %{v}' for v in 'abc')})",
+    ]
+    return _function(form, "abc", lines, "%far", "noinline")
+
+
+def _product(form: FloatForm) -> list[str]:
+    """The product of a and b, and its exact error (Dekker, by halves of 26 bits)."""
+    kind, lines = form.float, [f"%product = fmul {form.float} %a, %b"]
+    for v in "ab":
+        lines += [
+            f"%{v}.up = fmul {kind} %{v}, {form.all('134217729.0', 'double')}",
+            f"%{v}.over = fsub {kind} %{v}.up, %{v}",
+            f"%{v}.high = fsub {kind} %{v}.up, %{v}.over",
+            f"%{v}.low = fsub {kind} %{v}, %{v}.high",
+        ]
+    rest = "%whole"
+    lines += [f"%first = fmul {kind} %a.high, %b.high", f"{rest} = fsub {kind} %first, %product"]
+    for x, y, name in (("high", "low", "%second"), ("low", "high", "%third"), ("low", "low", "%product.error")):
+        lines += [f"%{x}.{y} = fmul {kind} %a.{x}, %b.{y}", f"{name} = fadd {kind} {rest}, %{x}.{y}"]
+        rest = name
+    return lines
+
+
+def _near(form: FloatForm) -> list[str]:
+    """``%near``, whether numbers are in the range; ``%vanishes``, whether a or b is 0."""
+    kind, flag, suffix, zero = form.float, form.of("i1"), form.symbol.split(".", 2)[2], form.all("0.0", "double")
+    largest, least = (form.all(f"0x{struct.pack('>d', bound).hex()}", "double") for bound in (LARGEST, LEAST))
+    return [
+        *(f"%{v}.size = call {kind} @llvm.fabs.{suffix}({kind} %{v})" for v in ("a", "b", "c", "product")),
+        *(f"%{v}.fits = fcmp olt {kind} %{v}.size, {largest}" for v in "abc"),
+        f"%product.fits = fcmp ogt {kind} %product.size, {least}",
+        *(f"%{v}.vanishes = fcmp oeq {kind} %{v}, {zero}" for v in "ab"),
+        f"%vanishes = or {flag} %a.vanishes, %b.vanishes",
+        f"%exact = or {flag} %product.fits, %vanishes",
+        f"%factors = and {flag} %a.fits, %b.fits",
+        f"%all.fit = and {flag} %factors, %c.fits",
+        f"%near = and {flag} %all.fit, %exact",
+    ]
+
+
+def _far(form: FloatForm) -> str:
     if form.lanes:
-        one = FloatForm("fma", 0, 64)
-        return _by_parts(form, 1, lambda k: f"call double {one.symbol}({_parts(k, 'double')})")
+        return _by_parts(form, 1, lambda k: f"call double {ONE.symbol}({_parts(k, 'double')})")
     lines = [
         "%value = alloca double",
         "%error = alloca ptr",

@@ -1,0 +1,1 @@
+"""What machines lack, by arithmetic that all have, with the same bits."""

@@ -69,6 +69,8 @@ def patterns(rng: Any, dtype: np.dtype[Any], n: int) -> Array:
 def test_fma_of_float32_is_rounded_once() -> None:
     rng, dtype = np.random.default_rng(0), np.dtype(np.float32)
     a, b, c = (patterns(rng, dtype, 8000) for _ in range(3))
+    a[5::8], b[5::8] = np.copysign(1 + 2**-12, a[5::8]), 1 + 2**-12  # the product is half way between two numbers
+    c[5::8] = np.ldexp(rng.uniform(-1, 1, c[5::8].size), -60)  # and this lost in float64, but for its sign
     with np.errstate(all="ignore"):
         near = (-a * b).view(np.int32) + rng.integers(-3, 4, a.size, dtype=np.int32)
         c[::2] = near.view(dtype)[::2]  # most of it cancels

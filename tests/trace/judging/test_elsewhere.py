@@ -13,7 +13,7 @@ import pytest
 from dgrr.trace.judging import command, write_judge
 from dgrr.trace.v2.repair.forge import flip_bit, forge_gradient
 
-from ...browser import Browser
+from ...browser import WITHOUT_RELAXED, Browser
 from ...node import relaxed_simd
 from ...runtime.library.native import host
 from .run_of_judge import batches, loss_fn, train
@@ -132,6 +132,15 @@ def test_the_page_proves_a_trace(page: Path, folder: Path, browser: Browser) -> 
     fetched = browser.js("return performance.getEntriesByType('resource').map(each => each.name)")
     assert [name for name in fetched if not name.startswith(("blob:", "data:"))] == []
     assert browser.console() == []
+
+
+@needs("clang", "wasm-ld")
+def test_in_an_engine_that_does_not_fuse_it_proves_by_software(page: Path, folder: Path, browser: Browser) -> None:
+    script = page.with_name("software.html")
+    script.write_text(page.read_text().replace("<head>", f"<head><script>{WITHOUT_RELAXED}</script>", 1))
+    browser.open(script)
+    assert answer(browser, folder / "run.dgrr") == ("ok", PROVEN.removeprefix("ok: "), "7: 0 to 6")
+    assert text(browser, "engine") == "by software, exact"
 
 
 @needs("clang", "wasm-ld")

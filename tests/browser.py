@@ -15,6 +15,9 @@ from typing import Any
 
 import pytest
 
+WITHOUT_RELAXED = "WebAssembly.validate = () => false"
+"""A script that has an engine seem to lack relaxed SIMD."""
+
 OPTIONS = (
     "--headless",
     "--no-sandbox",  # which Chromium demands where root runs it

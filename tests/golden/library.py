@@ -11,9 +11,9 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, NamedTuple
@@ -214,8 +214,17 @@ def source_of(op: Op, sample: Sample) -> tuple[LibrarySource, list[Array]]:
     return LibrarySource(op.name, graph, constants, names, outputs, {}, compile_alone), given
 
 
-def op_bits(target: str, op: Op, dtype: np.dtype[Any], folder: Path) -> dict[str, str]:
-    """The digests of all samples of an op, from one object file."""
+class OpLibrary(NamedTuple):
+    """All samples of an op in one object file: what makes it, and for each its name, its facts and what it is given."""
+
+    task: dict[str, Any]
+    names: list[str]
+    facts: list[dict[str, Any]]
+    inputs: list[bytes]
+
+
+def op_library(target: str, op: Op, dtype: np.dtype[Any], folder: Path) -> OpLibrary:
+    """The library of an op."""
     to, names, entries, every, public = TARGETS[target], list[str](), list[str](), list[Any](), list[str]()
     inputs, versions = list[bytes](), dict[Any, None]()
     for n, (key, sample) in enumerate(keyed(samples_of(op, dtype))):
@@ -231,14 +240,27 @@ def op_bits(target: str, op: Op, dtype: np.dtype[Any], folder: Path) -> dict[str
     path = folder / f"{op.name}-{dtype}-{target}.o"
     task = {"target": target, "name": op.name, "entries": entries, "public": public, "versions": list(versions),
             "path": str(path)}  # fmt: skip
-    ((_, error),) = answers(WORKER, to.code_for, [task])
-    assert error is None, f"{op.name}: {error}"
-    found = dict[str, str]()
-    for name, facts, (outs, _) in zip(
-        names, every, taken(ran(target, path, every, b"".join(inputs), 1), every, 1), strict=True
-    ):
+    return OpLibrary(task, names, every, inputs)
+
+
+def op_bits(library: OpLibrary, error: str | None) -> dict[str, str]:
+    """The digests of all samples of an op."""
+    task, every, found = library.task, library.facts, dict[str, str]()
+    assert error is None, f"{task['name']}: {error}"
+    data = ran(task["target"], Path(task["path"]), every, b"".join(library.inputs), 1)
+    for name, facts, (outs, _) in zip(library.names, every, taken(data, every, 1), strict=True):
         found |= {f"{name}/{o['name']}": digest(out) for o, out in zip(facts["outputs"], outs, strict=True)}
     return found
+
+
+def ops_at(place: int, target: str, folder: Path) -> Iterator[Callable[[], dict[str, str]]]:
+    """What gives the digests of each op of a share, in both types. One process makes their libraries."""
+    ops = list(OPS.values())[place::SHARES]
+    every = [op_library(target, op, dtype, folder) for op in ops for dtype in DTYPES]
+    made = answers(WORKER, TARGETS[target].code_for, [library.task for library in every])
+    ended = repeat((None, "the process that makes it ended"))
+    for library, (_, error) in zip(every, chain(made, ended), strict=False):
+        yield partial(op_bits, library, error)
 
 
 def main() -> None:
@@ -250,11 +272,11 @@ def main() -> None:
     args = parser.parse_args()
     known, folder, missed = json.loads(FILE.read_text()), Path(mkdtemp()), list[str]()
     for target in args.targets:
+        parts: Iterable[Callable[[], dict[str, str]]]
         if args.ops is None:
             parts = [partial(trained, t, target, folder) for t in trainings() if args.only in (None, t.name)]
         else:
-            ops = [op for place in args.ops for op in list(OPS.values())[place::SHARES]]
-            parts = [partial(op_bits, target, op, dtype, folder) for op in ops for dtype in DTYPES]
+            parts = chain.from_iterable(ops_at(place, target, folder) for place in args.ops)
         count = 0
         for part in parts:
             try:

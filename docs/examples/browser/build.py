@@ -65,9 +65,10 @@ def packed(contents: Iterable[tuple[str, bytes]]) -> str:
 
 
 def filled(name: str, marks: Mapping[str, str]) -> str:
-    """A page of this folder, with its style and with what its other marks stand for."""
-    text = (HERE / name).read_text()
-    for mark, content in {"STYLE": (HERE / "page.css").read_text(), **marks}.items():
+    """The frame of this folder's pages around the content of one, with what the marks stand for."""
+    text = (HERE / "frame.html").read_text()
+    own = {"BODY": (HERE / name).read_text().strip(), "STYLE": (HERE / "page.css").read_text()}
+    for mark, content in {**own, **marks}.items():
         text = text.replace(f"[[{mark}]]", content)
     return text
 
@@ -82,6 +83,7 @@ def page(folder: Path) -> str:
     step = capture(loss_fn, MODEL.init(SEED), Adam(lr=RATE), (np.zeros((1, 64), np.float32), np.zeros(1, np.int64)))
     told = {"batch": BATCH, "epochs": EPOCHS, "digest": STATE_DIGEST, "parts": [list(step.params), list(step.state)]}
     marks = {
+        "TITLE": "dgrr: training in a page",
         "TOLD": json.dumps(told),
         "PACKED": packed((*libraries(folder), *arrays())),
         "SCRIPT": scripts("unpacking.js", "digest.js", "drawing.js", "training.js"),

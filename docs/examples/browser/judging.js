@@ -10,7 +10,11 @@ onmessage = async ({ data }) => {
   }
 };`;
 
-const [module, batches, program] = await Promise.all(["judge.wasm", "batches.bin", "judge.mjs"].map(unpacked));
+const [batches, program, loader] = await Promise.all(["batches.bin", "judge.mjs", "wasm32/step_0.mjs"].map(unpacked));
+const { fuses } = await import(URL.createObjectURL(new Blob([loader], { type: "text/javascript" })));
+const relaxed = "wasm32-relaxed/judge.wasm" in packed && (await fuses());
+const module = await unpacked(`${relaxed ? "wasm32-relaxed" : "wasm32"}/judge.wasm`);
+find("engine").textContent = relaxed ? "by the processor" : "by software, exact";
 const exported = new TextDecoder().decode(program);
 const script = URL.createObjectURL(new Blob([exported.replace(/^export /gm, ""), WORK], { type: "text/javascript" }));
 let worker;

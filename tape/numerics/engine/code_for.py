@@ -46,6 +46,9 @@ registers, whose operations run interleaved."""
 MASKED = VECTOR is not None and VECTOR > 16
 """Whether the CPU elsewhere moves some lanes of a vector by an instruction: AVX does, vectors of 16 bytes do not."""
 
+APART = VECTOR is not None and not MASKED
+"""Whether it moves them one after the other."""
+
 
 class Level(NamedTuple):
     """A level: what LLVM calls it, which instructions it has beyond the level below, and how code for it is tuned.

@@ -12,6 +12,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from ..simd.codegen import SHARED
+
 
 def machine_for(triple: str, cpu: str, features: str = "", abi: str = "") -> Any:
     """What writes code for a machine, which can be loaded at any address; but WebAssembly's, which begins at 0."""
@@ -26,12 +28,13 @@ def machine_for(triple: str, cpu: str, features: str = "", abi: str = "") -> Any
 def linked(texts: Sequence[str], machine: Any, public: Collection[str]) -> Any:
     """One module of several. What is not public is private to it, and that of each text to this text.
 
-    So equal names that numba gave in several processes do not meet.
+    So equal names that numba gave in several processes do not meet. What all texts share, `SHARED` says, stands once.
     """
     modules = [_parsed(text, machine) for text in texts]
-    called = {f.name for module in modules for f in module.functions if f.is_declaration}
+    functions = [f for module in modules for f in module.functions]
+    met = {f.name for f in functions if f.is_declaration or f.name.startswith(SHARED)}
     for module in modules:
-        _hide(module, {*public, *called})
+        _hide(module, {*public, *met})
     first, *others = modules
     for other in others:
         first.link_in(other)

@@ -58,6 +58,26 @@ def internal(module: Value, name: str, arguments: int, write: Callable[..., None
     return function
 
 
+SHARED = "dgrr.shared."
+"""How names begin of functions that are the same in every module."""
+
+
+def shared(module: Value, name: str, result: Value, arguments: Sequence[Value], write: Callable[..., None]) -> Value:
+    """The function of that name, the same in every module, written by ``write(builder, *arguments)`` if it is new.
+
+    It is never inlined, and in a library of several kernels stands once.
+    """
+    name = SHARED + name
+    if name in module.globals:
+        return module.globals[name]
+    function = ir.Function(module, ir.FunctionType(result, arguments), name)
+    function.linkage = "linkonce_odr"
+    function.attributes.add("noinline")
+    function.attributes.add("nounwind")
+    write(ir.IRBuilder(function.append_basic_block("entry")), *function.args)
+    return function
+
+
 # ------------------------------------------------------------------ control flow
 
 

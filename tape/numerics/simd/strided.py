@@ -9,7 +9,8 @@ from ..engine.emit import I64, at, load
 from ..engine.numba_internals import ir
 from .codegen import transposed
 from .lanes import Lanes, inlined
-from .vectors import LANES, bundled, get_part, place_of, put_part, rolled, size_of
+from .parts import get_part, put_part
+from .vectors import LANES, bundled, place_of, rolled, size_of
 
 TILES = {1: 16, 4: 16, 8: 8}
 """Rows and columns of a tile, by the size of an element: what fits the registers."""

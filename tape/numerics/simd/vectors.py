@@ -15,6 +15,7 @@ from ..engine.code_for import BUNDLE, GPU
 from ..engine.emit import I1, I8, I64, VOID
 from ..engine.numba_internals import array_data, ir
 from .lanes import Lanes, inlined
+from .parts import get_part, put_part
 
 LANES = 16
 """Lanes of the sums of the bit contract."""
@@ -157,17 +158,6 @@ def store_part(context, x, i, left, value):
         return context.get_dummy_value()
 
     return types.void(x, types.int64, types.int64, value), generate
-
-
-def get_part(builder, pointer, left, kind, align=None):
-    """Load the first ``left`` lanes of an LLVM vector, the others 0; no other byte is touched."""
-    mask = emit.first_lanes(builder, left, kind.count)
-    return emit.masked_load(builder, pointer, mask, ir.Constant(kind, None), align)
-
-
-def put_part(builder, vector, pointer, left):
-    """Store the first ``left`` lanes of an LLVM vector; no other byte is touched."""
-    emit.masked_store(builder, vector, pointer, emit.first_lanes(builder, left, vector.type.count))
 
 
 def _transform(function, out, x, *numbers):

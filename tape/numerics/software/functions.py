@@ -2,7 +2,7 @@
 
 In float32 a product is exact in float64; the sum there is rounded to odd by its own exact error (Knuth; Boldo and
 Melquiond, IEEE TC 57, 2008), so that rounding it to float32 is the only rounding that can be seen. It has no branch,
-and vectors do it in every lane.
+and vectors do it in every lane. It is not inlined: some thirty instructions at every product were most of a library.
 
 In float64 a product is the sum of two numbers (Dekker), to which the addend is added in the same way (Boldo and
 Melquiond, figure 3), where no part of it can be too large or too small for that. What is left is done by `fma64`.
@@ -116,7 +116,7 @@ def _fma32(form: FloatForm) -> str:
         *_to_odd(form, "sum"),
         f"%result = fptrunc {wide} %odd to {form.float}",
     ]
-    return _function(form, "abc", lines, "%result")
+    return _function(form, "abc", lines, "%result", "noinline")
 
 
 def _summed(kind: str, name: str, x: str, y: str) -> list[str]:
@@ -134,19 +134,20 @@ def _summed(kind: str, name: str, x: str, y: str) -> list[str]:
 def _to_odd(form: FloatForm, name: str) -> list[str]:
     """``%odd``, a sum of float64 rounded to odd: if it is not exact, that of its neighbours whose last bit is set."""
     wide, word, flag = (form.of(kind) for kind in ("double", "i64", "i1"))
-    nothing, one = form.all("0", "i64"), form.all("1", "i64")
+    zero, sign = form.all("0.0", "double"), form.all(str(-(1 << 63)), "i64")
     return [
         f"%bits = bitcast {wide} %{name} to {word}",
         f"%error.bits = bitcast {wide} %{name}.error to {word}",
-        f"%inexact = fcmp one {wide} %{name}.error, {form.all('0.0', 'double')}",
-        f"%last = and {word} %bits, {one}",
-        f"%even = icmp eq {word} %last, {nothing}",
-        f"%apart = xor {word} %bits, %error.bits",
-        f"%inwards = icmp slt {word} %apart, {nothing}",
-        f"%step = select {flag} %inwards, {word} {form.all('-1', 'i64')}, {word} {one}",
-        f"%moves = and {flag} %inexact, %even",
-        f"%by = select {flag} %moves, {word} %step, {word} {nothing}",
-        f"%odd.bits = add {word} %bits, %by",
+        f"%sign = and {word} %bits, {sign}",
+        f"%outwards.bits = xor {word} %error.bits, %sign",
+        f"%outwards = bitcast {word} %outwards.bits to {wide}",
+        f"%less = fcmp olt {wide} %outwards, {zero}",  # neither holds where the sum is infinite or no number
+        f"%more = fcmp ogt {wide} %outwards, {zero}",
+        f"%back = sext {flag} %less to {word}",
+        f"%towards.zero = add {word} %bits, %back",
+        f"%inexact = or {flag} %less, %more",
+        f"%last = zext {flag} %inexact to {word}",
+        f"%odd.bits = or {word} %towards.zero, %last",
         f"%odd = bitcast {word} %odd.bits to {wide}",
     ]
 

@@ -108,6 +108,17 @@ def test_rows_of_float64_are_summed_in_sixteen_lanes_where_registers_are_few(tmp
     assert library(x)[0].tobytes() == captured(x).tobytes()
 
 
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the library is one for x86")
+@pytest.mark.long
+def test_lanes_that_are_left_over_touch_no_byte_beside_them(tmp_path: Path) -> None:
+    x, room = np.linspace(-1, 1, 21, dtype=np.float32), np.full(32, 7, np.float32)
+    captured = capture_function(ops.relu, x)
+    library = Loaded(export_library(captured, tmp_path, target="x86-64", name="made")["x86-64"])
+    assert library.call([x], [room[:21]]) == 0
+    assert room[:21].tobytes() == captured(x).tobytes()
+    assert (room[21:] == 7).all()
+
+
 @pytest.mark.long
 def test_what_fails_in_a_loop_says_its_place(tmp_path: Path) -> None:
     table, places = np.arange(6, dtype=np.float32), np.zeros((3, 2), np.int64)

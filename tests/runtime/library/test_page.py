@@ -8,10 +8,9 @@ import pytest
 
 from dgrr.trace.cli.demo import STATE_DIGEST
 
-from ...browser import Browser
+from ...browser import WITHOUT_RELAXED, Browser
 
 BUILD = Path(__file__).parents[3] / "docs" / "examples" / "browser" / "build.py"
-WITHOUT_RELAXED = "WebAssembly.validate = () => false"
 
 
 @pytest.fixture(scope="module")

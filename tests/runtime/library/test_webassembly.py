@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from dgrr.runtime import Library, export_library
 from dgrr.tape.numerics.library.wasm import UnlinkedError, module_of, number, signed
 
+from ...node import relaxed_simd
 from .conftest import batches, step
 
 PROGRAM = Path(__file__).with_name("loaded.mjs")
@@ -25,14 +25,6 @@ node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node (Debi
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Library]:
     """The step by both targets."""
     return export_library(step(), tmp_path_factory.mktemp("wasm"), target=("wasm32", "wasm32-relaxed"), name="net")
-
-
-@cache
-def relaxed_simd() -> list[str]:
-    """What older versions of node must be told to have it."""
-    flag = "--experimental-wasm-relaxed-simd"
-    known = subprocess.run(["node", flag, "-e", "0"], capture_output=True, check=False).returncode == 0
-    return [flag] if known else []
 
 
 def trained(libraries: dict[str, Library], engine: str) -> Any:

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ import pytest
 from dgrr.trace.judging import command, write_judge
 from dgrr.trace.v2.repair.forge import flip_bit, forge_gradient
 
-from ...browser import Browser
+from ...browser import WITHOUT_RELAXED, Browser
+from ...node import relaxed_simd
+from ...runtime.library.native import host
 from .run_of_judge import batches, loss_fn, train
 
 HERE = Path(__file__).parent
@@ -32,6 +35,8 @@ ANSWERS = {
 
 Call = list[str]
 
+WEB = ("wasm32", "wasm32-relaxed")
+
 pytestmark = pytest.mark.long
 
 
@@ -49,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     forge_gradient(folder / "run.dgrr", folder / "forged.dgrr", 3, "3.weight")
     flip_bit(folder / "run.dgrr", folder / "flipped.dgrr", 1000, 3)
     (folder / "cut.dgrr").write_bytes((folder / "run.dgrr").read_bytes()[:4000])
-    write_judge(folder / "run.dgrr", folder / "judge", loss_fn, batches(), target=("aarch64", "wasm32"))
+    write_judge(folder / "run.dgrr", folder / "judge", loss_fn, batches(), target=("aarch64", *WEB))
     return folder
 
 
@@ -65,10 +70,10 @@ def on_aarch64(folder: Path, calls: Sequence[Call]) -> list[tuple[int, str]]:
     return [(each.returncode, each.stdout.strip()) for each in done]
 
 
-def in_node(folder: Path, calls: Sequence[Call]) -> list[tuple[int, str]]:
+def in_node(target: str, folder: Path, calls: Sequence[Call]) -> list[tuple[int, str]]:
     """The answers of the module, made as the command says."""
-    subprocess.run(f"{command('wasm32')} {' '.join(WARNINGS)}", shell=True, cwd=folder / "judge", check=True)
-    given = ["node", str(HERE / "judged.mjs"), str(folder / "judge"), json.dumps(calls)]
+    subprocess.run(f"{command(target)} {' '.join(WARNINGS)}", shell=True, cwd=folder / "judge", check=True)
+    given = ["node", *relaxed_simd(), str(HERE / "judged.mjs"), str(folder / "judge"), target, json.dumps(calls)]
     done = subprocess.run(given, capture_output=True, text=True, check=True, timeout=60)
     return [(code, text) for code, text in json.loads(done.stdout)]
 
@@ -77,7 +82,12 @@ def in_node(folder: Path, calls: Sequence[Call]) -> list[tuple[int, str]]:
     "answers",
     [
         pytest.param(on_aarch64, marks=needs("clang", "ld.lld", "qemu-aarch64")),
-        pytest.param(in_node, marks=needs("clang", "wasm-ld", "node")),
+        pytest.param(partial(in_node, "wasm32"), id="in_node", marks=needs("clang", "wasm-ld", "node")),
+        pytest.param(
+            partial(in_node, "wasm32-relaxed"),
+            id="in_node_that_fuses",
+            marks=[needs("clang", "wasm-ld", "node"), pytest.mark.skipif(host() == "x86-64", reason="needs FMA")],
+        ),
     ],
 )
 def test_it_answers_as_the_program_does(
@@ -114,6 +124,7 @@ def test_the_page_proves_a_trace(page: Path, folder: Path, browser: Browser) -> 
     browser.open(page)
     assert answer(browser, folder / "run.dgrr") == ("ok", PROVEN.removeprefix("ok: "), "7: 0 to 6")
     assert text(browser, "name").startswith("run.dgrr, ")
+    assert text(browser, "engine") == ("by software, exact" if host() == "x86-64" else "by the processor")
     found = answer(browser, folder / "forged.dgrr")
     assert found == ("gradient", "step 3: 3.weight: its gradient differs", "none")
     assert browser.js("return document.body.className") == "other"
@@ -121,6 +132,15 @@ def test_the_page_proves_a_trace(page: Path, folder: Path, browser: Browser) -> 
     fetched = browser.js("return performance.getEntriesByType('resource').map(each => each.name)")
     assert [name for name in fetched if not name.startswith(("blob:", "data:"))] == []
     assert browser.console() == []
+
+
+@needs("clang", "wasm-ld")
+def test_in_an_engine_that_does_not_fuse_it_proves_by_software(page: Path, folder: Path, browser: Browser) -> None:
+    script = page.with_name("software.html")
+    script.write_text(page.read_text().replace("<head>", f"<head><script>{WITHOUT_RELAXED}</script>", 1))
+    browser.open(script)
+    assert answer(browser, folder / "run.dgrr") == ("ok", PROVEN.removeprefix("ok: "), "7: 0 to 6")
+    assert text(browser, "engine") == "by software, exact"
 
 
 @needs("clang", "wasm-ld")

@@ -17,7 +17,8 @@ from ....numerics.engine.emit import I1, I64, POINTER, at, first_lanes, shuffled
 from ....numerics.engine.numba_internals import ir
 from ....numerics.simd.forms import INTEGER_OF
 from ....numerics.simd.lanes import Lanes, element_of, with_element
-from ....numerics.simd.vectors import LANES, get_part, place_of, put_part
+from ....numerics.simd.parts import get_part, put_part
+from ....numerics.simd.vectors import LANES, place_of
 
 
 @intrinsic

@@ -14,7 +14,8 @@ from ....numerics.engine import emit
 from ....numerics.engine.emit import I64, at, shuffled
 from ....numerics.engine.numba_internals import ir
 from ....numerics.simd.lanes import Lanes
-from ....numerics.simd.vectors import LANES, get_part, place_of, put_part
+from ....numerics.simd.parts import get_part, put_part
+from ....numerics.simd.vectors import LANES, place_of
 from .windows import WIDTHS
 
 EVENS, ODDS = range(0, 2 * LANES, 2), range(1, 2 * LANES, 2)

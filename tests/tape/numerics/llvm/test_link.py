@@ -1,7 +1,10 @@
 """Texts of LLVM from several processes, linked to one module."""
 
+import re
+
 from dgrr.tape.numerics.llvm.kernel_text import cleaned
 from dgrr.tape.numerics.llvm.link import linked, machine_for, optimised
+from dgrr.tape.numerics.simd.codegen import SHARED
 
 MODULE = """
 target triple = "anything"
@@ -33,6 +36,14 @@ def test_equal_private_names_of_two_texts_do_not_meet() -> None:
     text = str(optimised(module, machine, vectorised=True))
     assert "ret i32 21" in text
     assert "@kernel1" not in text
+
+
+def test_what_all_texts_share_stands_once() -> None:
+    machine = machine_for("aarch64-unknown-linux-gnu", "generic")
+    texts = [MODULE.format(n).replace("@helper", f"@{SHARED}helper").replace(f"i32 {n}\n", "i32 5\n") for n in (1, 2)]
+    text = str(linked([ENTRY, *texts], machine, ["both"]))
+    assert len(re.findall(r"^define internal i32 @dgrr\.shared\.helper", text, re.M)) == 1
+    assert "helper." not in text
 
 
 def test_a_text_is_cleaned_of_what_python_calls() -> None:

@@ -68,9 +68,10 @@ def _packed(op: LoweredOp, loop: LoopPlan, matrix: int, places: dict[int, Storag
     home, layout = loop.home(matrix), loop.body.program.layout(matrix)
     whole, source, made = places[op.table[home.base]], max(places) + 1, max(places) + 2
     places[source] = StoragePlace(whole.root, replace(layout, offset=whole.layout.offset + home.offset))
-    elements = panel_elements(*layout.shape, layout.dtype.itemsize)
+    depth, columns = layout.shape
+    elements = panel_elements(depth, columns, layout.dtype.itemsize)
     places[made] = StoragePlace(made, ArrayLayout.dense((elements,), layout.dtype))
-    words = Words(*layout.shape, *layout.strides)
+    words = Words(depth, columns, *layout.strides)
     return LoweredOp(pack_panels, layout.dtype, (made,), (source,), words, prod(layout.shape), op.source)
 
 

@@ -178,7 +178,7 @@ MUTANTS = {
     "lanes in another order": ("rows.cuh", "h = LANES / 2; h; h /= 2) mine", "h = 1; h < LANES; h *= 2) mine"),
     "eight lanes": ("rows.cuh", "LANES = 16", "LANES = 8"),
     "blocks of 8192": ("rows.cuh", "ROW_BLOCK = 4096", "ROW_BLOCK = 8192"),
-    "one barrier less": ("rows.cuh", "term(i); });\n      __syncthreads();", "term(i); });"),
+    "one barrier less": ("rows.cuh", "= found; });\n      __syncthreads();", "= found; });"),
     "no barrier behind the sums": ("rows.cuh", "(stop - start));\n      __syncthreads();", "(stop - start));"),
     "blocks from the right": ("rows.cuh", "total = add(total, sums[g]);", "total = add(total, sums[GROUPS - 1 - g]);"),
     "blocks of rows from below": (

@@ -34,7 +34,7 @@ Not at once: several environments share the folder, each with its version.
 def stamp_of(source: Path) -> str:
     """What the code of kernels of a source file depends on besides signature and machine."""
     software = () if fuses() else (fma64, functions)
-    digests = [sources_digest(path) for path in (source, *(Path(module.__file__) for module in software))]
+    digests = [sources_digest(path) for path in (source, *(Path(str(module.__file__)) for module in software))]
     return sha256(" ".join([VERSIONS, CODE_FOR, *digests]).encode()).hexdigest()
 
 

@@ -328,7 +328,17 @@ def test_products_are_summed_in_their_order(run: Run, shape: tuple[int, int, int
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize(
     "shape",
-    [(1, 3, 5), (9, 20, 100), (32, 300, 70), (40, 65, 257), (3, 530, 33), (70, 17, 40), (9, 20, 4), (13, 9, 8), (9, 20, 16)],
+    [
+        (1, 3, 5),
+        (9, 20, 100),
+        (32, 300, 70),
+        (40, 65, 257),
+        (3, 530, 33),
+        (70, 17, 40),
+        (9, 20, 4),
+        (13, 9, 8),
+        (9, 20, 16),
+    ],
 )
 def test_a_product_reads_panels_that_were_made_before(
     run: Run, shape: tuple[int, int, int], dtype: np.dtype[Any]

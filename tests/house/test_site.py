@@ -193,6 +193,16 @@ def test_links_are_those_of_the_site(parts: Any) -> None:
     assert staged("```text\n[nn.md](nn.md)\n```\n") == "```text\n[nn.md](nn.md)\n```\n"
 
 
+def test_what_is_said_of_kernels_is_not_shown(parts: Any, tmp_path: Path) -> None:
+    notebooks, first = parts("notebooks"), tmp_path / "first"
+    said = f"'ready' if Path({str(first)!r}).exists() else '{notebooks.BEGINNING} 2 kernels'"
+    code = f"from pathlib import Path\nprint({said})\nPath({str(first)!r}).touch()"
+    cell = {"cell_type": "code", "source": code, "outputs": [], "metadata": {}}
+    kept = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [{**cell, "execution_count": None}]}
+    (path := tmp_path / "cold.ipynb").write_text(json.dumps(kept))
+    assert [output["text"] for output in notebooks.executed(path)["cells"][0]["outputs"]] == ["ready\n"]
+
+
 def test_every_page_stands_in_the_navigation(parts: Any) -> None:
     pages = parts("pages")
     named = {name for names in pages.NAVIGATION.values() for name in names}

@@ -11,6 +11,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from ....screen.showing import has_bar
 
+BEGINNING = "dgrr: compiling"
+"""How all begins that is said."""
+
 Told = Callable[[str], None]
 """Is given the name of each thing that has been compiled."""
 
@@ -35,13 +38,13 @@ def _console() -> Console | None:
 def tell_of_first_use() -> None:
     """Say, once in a process, that kernels are compiled when they are first used."""
     if _console() is not None:
-        print("dgrr: compiling kernels on first use, once", file=sys.stderr)
+        print(f"{BEGINNING} kernels on first use, once", file=sys.stderr)
 
 
 @contextmanager
 def compile_notice(what: str, count: int) -> Generator[Told]:
     """A bar while so many things are compiled; a line where another is shown or none can be, and none off terminals."""
-    console, title = _console(), f"dgrr: compiling {what}, once"
+    console, title = _console(), f"{BEGINNING} {what}, once"
     if console is None or isinstance(sys.stderr, FileProxy) or not has_bar(console):
         if console is not None:
             print(title, file=sys.stderr)  # through the proxy of the other bar, which stays below

@@ -272,18 +272,18 @@ def rules() -> list[Rule]:
 
 
 def _captured(dtype: np.dtype[Any]) -> None:
-    """Compile a step with what only plans call: copies, chains, loops, choices, slices that are joined, the fused
-    loss, a schedule, checks, a new state."""
+    """Compile a step with what only plans call: copies, chains, loops, choices, what is packed for loops, slices that
+    are joined, the fused loss, a schedule, checks, a new state."""
 
     def loss_fn(p: Any, batch: Any, ctx: Any) -> Any:
         inputs, labels = batch
         hidden = ops.tanh(ops.scale(ops.linear(inputs, ops.concat(ops.split(p["w"], 2))), 2.0))
         loss = ops.cross_entropy(ops.linear(hidden, ops.relu(p["v"].T)), labels)
-        last, _ = ops.scan(lambda c, x: (ops.tanh(ops.add(c, x)), c), inputs[0], inputs)
+        last, _ = ops.scan(lambda c, x: (ops.tanh(ops.add(c, x @ p["s"].T)), c), inputs[0], inputs)
         last = ops.cond(last.sum() > 0.0, ops.neg, ops.relu, last)
         return loss, {"mean": ops.add(ops.reduce_mean(inputs, 0), last)}
 
-    params = {"w": np.ones((8, 3), dtype), "v": np.ones((8, 4), dtype)}
+    params = {"w": np.ones((8, 3), dtype), "v": np.ones((8, 4), dtype), "s": np.ones((3, 3), dtype)}
     batch = (np.ones((300, 3), dtype), np.zeros(300, np.int64))
     state = {"mean": np.ones(3, dtype)}
     step = capture(loss_fn, params, SGD(Cosine(0.1, 5)), batch, model_state=state, clip_norm=1.0, clip_value=1.0)
@@ -300,6 +300,7 @@ def _captured(dtype: np.dtype[Any]) -> None:
         "join_columns",
         "cross_entropy_rows_with_grad",
         "gemm_reference",
+        "pack_panels",
     } <= called
 
 

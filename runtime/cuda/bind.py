@@ -59,12 +59,12 @@ class CudaBound(BoundPlan):
 
     # ------------------------------------------------------------------ running
 
-    def run(self) -> None:
-        """Run the graphs on what lies in the input buffers. Raises Fault, at the first op that failed."""
-        self._run({})
+    def run(self, taken: Mapping[int, Array] | None = None) -> None:
+        """Run the graphs on what lies in the input buffers, or was taken from elsewhere.
 
-    def _run(self, taken: Mapping[int, Array]) -> None:
-        """The same, but for the inputs that were taken from elsewhere."""
+        Raises Fault, at the first op that failed.
+        """
+        taken = taken or {}
         self._gpu.use()
         self._mirror.before_run()
         for inputs, graph in self._pieces:
@@ -85,7 +85,7 @@ class CudaBound(BoundPlan):
         """Run on a batch, and copy it into its buffers; False, and nothing done, if it does not fit. Raises Fault."""
         if (taken := self._inputs.take(batch)) is None:
             return False
-        self._run(taken)
+        self.run(taken)
         return True
 
     def run_many(self, sources: Array, kept: Kept, n: int) -> tuple[int, Fault | None]:

@@ -33,8 +33,8 @@ def flips(monkeypatch: pytest.MonkeyPatch, name: str, step: int) -> None:
     """Have the GPU flip a bit of a parameter behind a step."""
     run, steps = CudaBound.run, list[int]()
 
-    def flipping(self: CudaBound) -> None:
-        run(self)
+    def flipping(self: CudaBound, *taken: Any) -> None:
+        run(self, *taken)
         if self._trains:
             if len(steps) == step:
                 (id,) = [v.id for v in self.plan.program.graph.values.values() if v.name == name]
@@ -96,8 +96,8 @@ def test_steps_that_are_not_drawn_are_not_seen(monkeypatch: pytest.MonkeyPatch) 
 def test_what_a_wrong_step_leads_to_is_said_of_that_step(monkeypatch: pytest.MonkeyPatch) -> None:
     run, steps = CudaBound.run, list[int]()
 
-    def breaking(self: CudaBound) -> None:
-        run(self)
+    def breaking(self: CudaBound, *taken: Any) -> None:
+        run(self, *taken)
         steps.append(0)
         if len(steps) == 3:
             (id,) = [v.id for v in self.plan.program.graph.values.values() if v.name == "0.weight"]

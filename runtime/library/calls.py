@@ -1,5 +1,6 @@
 """The calls of a plan in LLVM's language: chains and loops are functions, with direct calls of kernels."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
 from ...tape.numerics.engine.chain import BLOCK, LOCAL
@@ -39,7 +40,7 @@ class EntryWriter:
         return f"ptrtoint (ptr @{name} to i64)"
 
 
-class CallBody:
+class CallBody(ABC):
     """The lines of a function that makes calls."""
 
     def __init__(self, writer: EntryWriter) -> None:
@@ -49,9 +50,9 @@ class CallBody:
         """More lines."""
         self.lines += [f"  {line}" for line in lines]
 
+    @abstractmethod
     def address(self, operand: Operand) -> str:
         """The address of an operand, as an i64."""
-        raise NotImplementedError
 
     def call(self, call: Call) -> None:
         """One call; it ends the function where it fails."""

@@ -1,18 +1,15 @@
 """The micro-kernel of rows of one vector or a half: registers as wide as a row, no masks, and all rows in one call."""
 
-# The signature that numba asks of an intrinsic's code generator leaves arguments unused.
+# llvmlite carries few types.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from numba import types
-from numba.extending import intrinsic
 
 from ....numerics.engine import emit
 from ....numerics.engine.emit import I64, Builder, Value, at
 from ....numerics.engine.numba_internals import ir
 from ....numerics.simd import codegen as simd
-from .tile import NARROW, ProductTile, TileCall, call_tile, shape
+from .tile import NARROW, ProductTile, TileCall, computing, shape
 
 ALONE = (3, 5, 7)
 """Multiples of a stride that have a register: a CPU's addressing reaches the others, up to 7, from these and from 1."""
@@ -97,15 +94,5 @@ def _advanced(builder: Builder, address: Value, distance: Value) -> Value:
     return builder.select(emit.present(builder, address), builder.add(address, distance), address)
 
 
-@intrinsic(prefer_literal=True)
-def compute_narrow_rows(context, table, part, call):
-    """Compute rows of a vector's ``part``-th, 1 or 2 (a constant); ``call`` is a `TileCall`."""
-    if not isinstance(part, types.IntegerLiteral):
-        return None
-
-    def generate(context, builder, signature, args):
-        element = context.get_data_type(table.dtype)
-        call_tile(builder, narrow_rows(builder.module, element, part.literal_value), args[2])
-        return context.get_dummy_value()
-
-    return types.none(table, part, call), generate
+compute_narrow_rows = computing(narrow_rows)
+"""Computes rows of a vector's part: the whole, 1, or a half, 2."""

@@ -6,10 +6,10 @@ multiplies the vectors of one row of b by one element of each row of a.
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from numba import types
 from numba.extending import intrinsic
@@ -183,23 +183,29 @@ def micro_kernel(module: Value, element: Value, tile: int) -> Value:
     return simd.internal(module, name, len(TileCall._fields), write)
 
 
-def call_tile(builder: Builder, function: Value, call: Value) -> None:
-    """Call a function of `TileCall`'s fields with them."""
-    builder.call(function, [builder.extract_value(call, i) for i in range(len(TileCall._fields))])
+def computing(written: Callable[[Value, Value, int], Value]) -> Any:
+    """An intrinsic that calls what is ``written(module, element, constant)``, for elements of its table's type.
+
+    Its arguments are the table, the constant and a `TileCall`.
+    """
+
+    @intrinsic(prefer_literal=True)
+    def compute(context, table, constant, call):
+        if not isinstance(constant, types.IntegerLiteral):
+            return None
+
+        def generate(context, builder, signature, args):
+            function = written(builder.module, context.get_data_type(table.dtype), constant.literal_value)
+            builder.call(function, [builder.extract_value(args[2], i) for i in range(len(TileCall._fields))])
+            return context.get_dummy_value()
+
+        return types.none(table, constant, call), generate
+
+    return compute
 
 
-@intrinsic(prefer_literal=True)
-def compute_tile(context, table, tile, call):
-    """Compute one tile (a constant) of elements of the table's type; ``call`` is a `TileCall`."""
-    if not isinstance(tile, types.IntegerLiteral):
-        return None
-
-    def generate(context, builder, signature, args):
-        element = context.get_data_type(table.dtype)
-        call_tile(builder, micro_kernel(builder.module, element, tile.literal_value), args[2])
-        return context.get_dummy_value()
-
-    return types.none(table, tile, call), generate
+compute_tile = computing(micro_kernel)
+"""Computes one tile, by its number."""
 
 
 @intrinsic(prefer_literal=True)

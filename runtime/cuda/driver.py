@@ -196,6 +196,12 @@ class Gpu:
         """Run a graph behind those that were started before."""
         self._do("cuGraphLaunch", graph, self._stream)
 
+    def start_kernel(self, node: KernelNode, stream: int) -> None:
+        """Run a kernel by itself, on a stream of another library."""
+        arguments = (ctypes.c_void_p * len(node.arguments))(*map(ctypes.addressof, node.arguments))
+        where = (*node.grid, *node.block, node.shared, stream)
+        self._do("cuLaunchKernel", node.function, *where, ctypes.addressof(arguments), 0)
+
     def wait(self) -> None:
         """Until all graphs that were started have ended, and what they waited for."""
         self._do("cuStreamSynchronize", self._stream)

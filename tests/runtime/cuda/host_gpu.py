@@ -222,6 +222,10 @@ class HostGpu:
         """Nothing: a graph has ended as it was started."""
         self._require_use()
 
+    def start_kernel(self, node: KernelNode, stream: int) -> None:
+        self._require_use()
+        self._run(node)
+
     def start(self, graph: Sequence[KernelNode | Copy | Clear]) -> None:
         self._require_use()
         left = set(range(len(graph)))

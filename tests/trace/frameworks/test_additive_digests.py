@@ -1,8 +1,11 @@
 """Digests that are made where a tensor lies: by the page, in one copy a step, and as good as others in a comparison."""
 
+import ctypes
 import struct
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -10,9 +13,10 @@ import pytest
 import xxhash
 
 from dgrr.base.arrays import Array
+from dgrr.runtime.cuda.additive import NanForm, blocks_of
 from dgrr.trace import Keep, compare, open_trace, validate
 from dgrr.trace.frameworks.pytorch import additive_digests
-from dgrr.trace.frameworks.pytorch.additive_digests import AdditiveDigests, is_elsewhere
+from dgrr.trace.frameworks.pytorch.additive_digests import AdditiveDigests, any_on_gpu
 from dgrr.trace.frameworks.pytorch.arrays import array
 from dgrr.trace.v2.format import header
 from dgrr.trace.v2.format.constants import DTYPE_CODES
@@ -47,15 +51,41 @@ def tensors() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("block", [7, 1 << 20])
-def test_they_are_what_the_page_says(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if all tensors lay on a GPU, whose sums are made here of what lies at the addresses."""
+
+    def sums(gpu: Any, stream: int, to: int, at: int, count: int, itemsize: int, nan: NanForm) -> None:
+        elements = np.frombuffer(ctypes.string_at(at, count * itemsize), f"u{itemsize}")
+        counted = np.where((elements & nan.mask) > nan.limit, nan.bits, elements).astype(elements.dtype)
+        total = by_the_page(list(enumerate(bits(counted))))
+        words = np.zeros((blocks_of(count), 2), np.uint64)
+        words[0] = np.frombuffer(total, np.uint64)
+        ctypes.memmove(to, words.ctypes.data, words.nbytes)
+
+    monkeypatch.setattr(additive_digests, "is_on_gpu", lambda tensor: not tensor.is_meta)
+    monkeypatch.setattr(additive_digests, "gpu", lambda number: None)
+    monkeypatch.setattr(additive_digests, "start_sums", sums)
+    monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: SimpleNamespace(cuda_stream=0))
+
+
+def found() -> Any:
     pytest.importorskip("ml_dtypes")
-    monkeypatch.setattr(additive_digests, "_BLOCK", block)
-    digest = AdditiveDigests(torch, Algorithm.XXH3_128)
-    every = tensors()
-    found = digest.settled([*map(digest, every), None])
-    assert found == (*(expected(array(each)) for each in every), None)
+    digest, every = AdditiveDigests(torch, Algorithm.XXH3_128), tensors()
+    assert digest.settled([*map(digest, every), None]) == (*(expected(array(each)) for each in every), None)
     assert digest.of_array(np.arange(5)) == expected(np.arange(5))
+    return digest
+
+
+def test_they_are_what_the_page_says() -> None:
+    found()
+
+
+@pytest.mark.usefixtures("on_a_gpu")
+def test_so_are_those_of_a_gpu() -> None:
+    digest = found()
+    assert digest(torch.zeros(3)) != digest(torch.zeros(3))  # they stand for digests
 
 
 def test_another_dtype_is_refused() -> None:
@@ -63,6 +93,7 @@ def test_another_dtype_is_refused() -> None:
         AdditiveDigests(torch, Algorithm.XXH3_128)(torch.empty(3, dtype=torch.uint64).view(torch.bits8))
 
 
+@pytest.mark.usefixtures("on_a_gpu")
 @pytest.mark.parametrize("level", ["layer", "op"])
 def test_sums_are_brought_once_a_step_and_nobody_waits_before(
     level: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -142,6 +173,7 @@ def test_a_header_that_no_writer_writes_is_corrupt(reader: int, kind: int, tmp_p
     )
 
 
-def test_they_are_made_where_a_param_lies_on_a_device() -> None:
-    near, far = torch.empty(2), torch.empty(2, device="meta")
-    assert not is_elsewhere({"a": near}) and is_elsewhere({"a": near, "b": far})
+def test_they_are_made_where_a_param_lies_on_a_gpu() -> None:
+    near = torch.empty(2)
+    far = SimpleNamespace(device=SimpleNamespace(type="cuda", index=1))
+    assert not any_on_gpu({"a": near}) and any_on_gpu({"a": near, "b": far})

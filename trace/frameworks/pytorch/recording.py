@@ -11,7 +11,7 @@ from ....base.runs.run import RuleGroup, Run
 from ...v2.format.constants import FLOATS, FOREIGN_NUMERICS, SHARDS_EVENT
 from ...v2.format.digest import FORMAT_NAMES
 from ..shared import Framework, TraceTarget, begin
-from .additive_digests import is_elsewhere
+from .additive_digests import any_on_gpu
 from .arrays import dtype_word
 from .early_updates import as_one
 from .part_sums import PartSums
@@ -67,9 +67,9 @@ def record_torch(
             calls in eager code, in the order of execution: its options, digests of what it takes and gives, its phase,
             layer and line. They are written while the step runs, so that a run that hangs or dies shows its last ops;
             that takes about a tenth of a millisecond a call. Default: "layer", or what a golden trace asks for.
-        additive: whether digests of what is computed on the way are additive ones, made on the device that a tensor
+        additive: whether digests of what is computed on the way are additive ones, made on the GPU that a tensor
             lies on and brought in one copy, where others are made of a copy of the tensor. Traces with and without
-            can be compared in all but what layers and ops computed. Default: whether a param lies on a device.
+            can be compared in all but what layers and ops computed. Default: whether a param lies on a GPU.
 
     Raises:
         ModuleNotFoundError: PyTorch is not installed.
@@ -111,7 +111,7 @@ def record_torch(
     if isinstance(target, str | Keep):  # what golden_trace() records is one file, whatever the commit
         settings["commit"] = commit()
     if additive is None:
-        additive = is_elsewhere(modules.params)
+        additive = any_on_gpu(modules.params)
     recorder = begin(
         "record_torch",
         target,

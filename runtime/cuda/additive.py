@@ -1,0 +1,40 @@
+"""Sums of additive digests, made by a GPU where the elements lie."""
+
+from typing import Any, NamedTuple
+
+from ...tape.numerics.cuda import nvrtc
+from ...tape.numerics.cuda.written import Launch
+from .arguments import CallArguments, Told
+from .driver import Gpu, KernelNode
+
+SOURCE = "runtime/cuda/additive.cu"
+THREADS, MOST_BLOCKS = 256, 128
+UNSIGNED = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "unsigned long long"}
+"""The integers of so many bytes in CUDA C++."""
+
+
+class NanForm(NamedTuple):
+    """Which elements are NaN, and what they count as: those whose bits under a mask are above a limit."""
+
+    mask: int = 0
+    limit: int = 0
+    bits: int = 0
+
+
+NO_NAN = NanForm()
+
+
+def blocks_of(count: int) -> int:
+    """Sums that so many elements have: two words each, the lower first, that add up modulo 2^128."""
+    return min(-(-count // THREADS), MOST_BLOCKS)
+
+
+def start_sums(gpu: Gpu, stream: int, sums: int, elements: int, count: int, itemsize: int, nan: NanForm) -> None:
+    """Have the sums of elements at an address written to another, on a stream of whoever calls, whose GPU it is."""
+    blocks = (blocks_of(count), 1, 1)
+    defines, words = (("REAL", UNSIGNED[itemsize]),), (count, *nan)
+    launch = Launch(SOURCE, "additive", defines, blocks, (THREADS, 1, 1), 16 * THREADS, (0, 1), words)
+    code = nvrtc.compiled(launch.source, launch.defines, gpu.arch)
+    function = gpu.function(code, launch.entry, launch.shared)
+    arguments: list[Any] = [CallArguments.of(launch, (sums, elements)), Told(0, 0)]
+    gpu.start_kernel(KernelNode(function, launch.grid, launch.block, launch.shared, arguments, ()), stream)

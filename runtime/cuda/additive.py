@@ -1,5 +1,6 @@
 """Sums of additive digests, made by a GPU where the elements lie."""
 
+from functools import cache
 from typing import Any, NamedTuple
 
 from ...tape.numerics.cuda import nvrtc
@@ -31,10 +32,18 @@ def blocks_of(count: int) -> int:
 
 def start_sums(gpu: Gpu, stream: int, sums: int, elements: int, count: int, itemsize: int, nan: NanForm) -> None:
     """Have the sums of elements at an address written to another, on a stream of whoever calls, whose GPU it is."""
-    blocks = (blocks_of(count), 1, 1)
-    defines, words = (("REAL", UNSIGNED[itemsize]),), (count, *nan)
-    launch = Launch(SOURCE, "additive", defines, blocks, (THREADS, 1, 1), 16 * THREADS, (0, 1), words)
-    code = nvrtc.compiled(launch.source, launch.defines, gpu.arch)
-    function = gpu.function(code, launch.entry, launch.shared)
+    launch = _launch(itemsize, blocks_of(count), (count, *nan))
     arguments: list[Any] = [CallArguments.of(launch, (sums, elements)), Told(0, 0)]
+    function = _function(gpu, itemsize)
     gpu.start_kernel(KernelNode(function, launch.grid, launch.block, launch.shared, arguments, ()), stream)
+
+
+def _launch(itemsize: int, blocks: int, words: tuple[int, ...]) -> Launch:
+    defines = (("REAL", UNSIGNED[itemsize]),)
+    return Launch(SOURCE, "additive", defines, (blocks, 1, 1), (THREADS, 1, 1), 16 * THREADS, (0, 1), words)
+
+
+@cache
+def _function(gpu: Gpu, itemsize: int) -> Any:
+    launch = _launch(itemsize, 1, ())
+    return gpu.function(nvrtc.compiled(launch.source, launch.defines, gpu.arch), launch.entry, launch.shared)

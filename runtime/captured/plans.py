@@ -90,6 +90,7 @@ class Plans(InputBuffers):
         return self._mirror is not None
 
     @cached_property
+    @collector_paused()
     def recorded(self) -> tuple[IRGraph, dict[int, Array]]:
         """The whole step, and the data of its constants."""
         return step_graph(self.recording, self._step.recipe, self._step.state)

@@ -335,7 +335,7 @@ def begun(recording: Recorded, nodes: int | None = None) -> Builder:
             content = builder.held(node.id, held[node.id])
         else:
             content = "" if isinstance(node.value, Symbol) else builder.constant(node.id, node.value.array)
-        builder.declare(Value(node.id, spec.shape, spec.dtype, role, node.name or "", content))
+        builder.declare(Value(node.id, spec, role, node.name or "", content))
 
     builder.nodes_of(islice(recording.tape, nodes), leaf)
     return builder

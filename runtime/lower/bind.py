@@ -235,14 +235,16 @@ def bind(plan: BindingPlan, outside: Mapping[int, Array]) -> Bound:
     memory |= {root: arena[b.offset : b.offset + b.nbytes] for root, b in plan.slots.items() if root not in outside}
     program = plan.program
     ops, places = program.ops, program.places
-    base = {root: int(m.ctypes.data) for root, m in memory.items()}
+    start = int(arena.ctypes.data)
+    base = {root: start + block.offset for root, block in plan.slots.items()}
+    base |= {root: int(memory[root].ctypes.data) for root in memory.keys() - (plan.slots.keys() - outside.keys())}
     tables, rows = list[int](), list[tuple[int, ...]]()
     starts, every = list[int](), list[Words]()
     for i, op in enumerate(ops):
         starts.append(len(tables))
         tables += [base[place.root] + place.layout.offset for v in op.table if (place := places[v])]
         if i in plan.scratch:
-            tables.append(int(arena.ctypes.data) + plan.scratch[i].offset)
+            tables.append(start + plan.scratch[i].offset)
     pointers = np.array(tables, np.int64)
     first = int(pointers.ctypes.data)
     for i, op in enumerate(ops):

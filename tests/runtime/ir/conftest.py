@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-
 from dgrr.runtime.ir import IRGraph, IRNode, Role, Value
 from dgrr.tape.values.spec import Spec
 

@@ -65,6 +65,7 @@ class ArrayLayout:
         return np.ndarray(self.shape, self.dtype, memory, self.offset, self.strides)
 
 
+@lru_cache(LAYOUTS_KEPT)
 def _is_dense(shape: Sizes, strides: Sizes, itemsize: int) -> bool:
     expected = itemsize
     if 0 in shape:

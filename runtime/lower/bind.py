@@ -259,7 +259,9 @@ def bind(plan: BindingPlan, outside: Mapping[int, Array]) -> Bound:
 
 def _missing(plan: BindingPlan) -> list[Task]:
     """What of the machine code that a plan runs is not compiled yet."""
-    versions = dict.fromkeys(version for op in plan.program.ops for version in op.versions)
+    ops = plan.program.ops
+    versions = {(op.kernel, op.element): None for op in ops}
+    versions |= dict.fromkeys(version for op in ops if not isinstance(op.words, Words) for version in op.versions)
     tasks = [Task(f"{k.name} {dtype}", partial(k.compiled, dtype)) for k, dtype in versions if not k.is_ready(dtype)]
     inputs = len(list(plan.program.graph.with_role(Role.INPUT)))
     if not machine.run_fed_is_ready(inputs):

@@ -218,7 +218,7 @@ def test_what_a_derivative_reads_is_found() -> None:
     @op(
         lower=lambda x: x,
         reference=lambda x: x,
-        samples=unary,
+        samples=unary(),
         vjp=[lambda g: ops.scale(g, python.tick())],
         jvp=NO_GRAD,
     )

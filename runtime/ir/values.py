@@ -31,7 +31,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value: its shape and element type, and its role.
+    """One value: its shape, element type and role.
 
     ``content`` says what a constant is: its one number, or a digest of its elements.
     """

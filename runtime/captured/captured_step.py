@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from ...base.arrays import Arrays
+from ...base.collector import collector_paused
 from ...base.printed import facts, panel, text
 from ...base.runs.completed_step import Order
 from ...screen.panels import folded
@@ -165,6 +166,7 @@ def _shown(metrics: Sequence[Mapping[str, int]], graph: IRGraph) -> dict[str, st
     return {"loss": "loss", **clip, **dict(zip(names_of(places, "metric", "metric"), outputs, strict=True))}
 
 
+@collector_paused()
 def capture(
     loss_fn: LossFn,
     params: Arrays,

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from ...base.arrays import Array, Arrays
 from ...tape import DomainError
 from ...tape.numerics.prepared.prepared_calls import Row
+from ...tape.values.spec import Spec
 from ..ir.builder import Builder
 from ..ir.graph import Role, Value
 from ..lower.bind import bind
@@ -61,4 +62,4 @@ def _declared(builder: Builder, role: Role, arrays: Mapping[str, Array]) -> dict
     """Enter arrays as values; their ids by name."""
     first = len(builder.values)
     named = enumerate(arrays.items(), first)
-    return {name: builder.declare(Value(id, a.shape, a.dtype, role, name)) for id, (name, a) in named}
+    return {name: builder.declare(Value(id, Spec(a.shape, a.dtype), role, name)) for id, (name, a) in named}

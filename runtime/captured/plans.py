@@ -15,6 +15,7 @@ from ...tape.record import lowering
 from ...tape.transforms.symbolic_tape import SymbolicTape
 from ..ir.graph import IRGraph, gradient_name
 from ..ir.record import (
+    LossRecording,
     Recording,
     gradients_graph,
     loss_graph,
@@ -26,7 +27,7 @@ from ..ir.record import (
     value_name,
     values_graph,
 )
-from ..ir.same import same_recording
+from ..ir.same import follows_from_loss, same_recording
 from ..ir.step_tape import Choice, Choose, Chosen, Listed, listed
 from ..lower.bind import Bound, BoundPlan, Fault
 from ..lower.plan import BindingPlan
@@ -65,7 +66,7 @@ class Plans(InputBuffers):
         self._step, self._compile, self._mirror = step, compile, mirror
         self.recording = self._record()
         reads = Reads(step.loss_fn)
-        again = self._record()
+        again = self._record_loss() if follows_from_loss(self.recording) else self._record()
         arrays = hold(self.recording, again, _arrays(step), here=mirror is None)
         self._require_same(again, "the second time", arrays=True)
         self.looks = PurityLooks(reads, arrays, self._look)
@@ -84,12 +85,19 @@ class Plans(InputBuffers):
         given = (step.loss_fn, step.params, self.bound, step.recipe, step.model_state, step.seed)
         return record(*given, unrolls=self._unrolls)
 
+    def _record_loss(self) -> LossRecording:
+        """Up to the loss of the first micro-batch, in a fifth of the time."""
+        step = self._step
+        given = (step.loss_fn, step.params, self.bound, step.recipe, step.model_state, step.seed)
+        return record_loss(*given, unrolls=self._unrolls)
+
     @property
     def _unrolls(self) -> bool:
         """Whether loops are written out: on a GPU, which has no kernel for them."""
         return self._mirror is not None
 
     @cached_property
+    @collector_paused()
     def recorded(self) -> tuple[IRGraph, dict[int, Array]]:
         """The whole step, and the data of its constants."""
         return step_graph(self.recording, self._step.recipe, self._step.state)
@@ -108,22 +116,20 @@ class Plans(InputBuffers):
         except ArraysChanged:
             return  # since the last run: before the next one all is recorded anew
 
-    def _require_same(self, again: Recording, when: str, *, arrays: bool) -> None:
-        if same_recording(self.recording, again):
+    def _require_same(self, again: LossRecording, when: str, *, arrays: bool) -> None:
+        """Raise CaptureError, or ArraysChanged, if it is another recording, as far as it goes."""
+        if same_recording(self.recording, again, None if isinstance(again, Recording) else self.recording.forward):
             return
-        graph, _ = step_graph(again, self._step.recipe, self._step.state)
-        require_equal("loss_fn", self.graph, graph, again, when, arrays=arrays)
+        if isinstance(again, Recording):
+            graph, other = self.graph, step_graph(again, self._step.recipe, self._step.state)[0]
+        else:
+            graph, other = loss_graph(self.recording, self.recording.forward), loss_graph(again, len(again.tape))
+        require_equal("loss_fn", graph, other, again, when, arrays=arrays)
 
     def _look(self, when: str) -> None:
-        """The same up to the loss of the first micro-batch, in a fifth of the time; raises ArraysChanged too."""
-        step = self._step
-        given = (step.loss_fn, step.params, self.bound, step.recipe, step.model_state, step.seed)
-        again = record_loss(*given, unrolls=self._unrolls)
+        again = self._record_loss()
         hold_alike(self.recording, again)
-        if same_recording(self.recording, again, self.recording.forward):
-            return
-        graph = loss_graph(self.recording, self.recording.forward)
-        require_equal("loss_fn", graph, loss_graph(again, len(again.tape)), again, when, arrays=False)
+        self._require_same(again, when, arrays=False)
 
     def executable(self, kind: Kind | Choose) -> "Executable":
         """One of the plans, or that of some values, compiled at its first use."""

@@ -36,7 +36,7 @@ def body_graph(call: BodyCall, body: Body, results: Iterable[str]) -> IRGraph:
     def leaf(node: Node) -> None:
         if node.id in names:
             spec = node.value.spec
-            builder.declare(Value(node.id, spec.shape, spec.dtype, Role.INPUT, names[node.id]))
+            builder.declare(Value(node.id, spec, Role.INPUT, names[node.id]))
 
     outputs = {f"carry {i}": id for i, id in enumerate(body.after)}
     outputs |= {key: call.value_in(body, key) for key in results}
@@ -159,15 +159,15 @@ class Builder:
     def told(self, numbers: Array) -> int:
         """As `ScheduleNodes.told`."""
         id = self._free
-        return self.declare(Value(id, numbers.shape, numbers.dtype, Role.CONST, "hyper", self.held(id, numbers)))
+        return self.declare(Value(id, Spec(numbers.shape, numbers.dtype), Role.CONST, "hyper", self.held(id, numbers)))
 
     def _copied(self, node: Node, ids: Mapping[int, int]) -> int:
         """A node of another tape as one of this graph, with a new id."""
         spec, id = node.value.spec, self._free
         if node.op is None:
             content = self.constant(id, node.value.array)
-            return self.declare(Value(id, spec.shape, spec.dtype, Role.CONST, node.name or "", content))
-        self.declare(Value(id, spec.shape, spec.dtype, Role.STATIC, node.name or ""))
+            return self.declare(Value(id, spec, Role.CONST, node.name or "", content))
+        self.declare(Value(id, spec, Role.STATIC, node.name or ""))
         self.add(node, id, ids)
         return id
 
@@ -190,11 +190,10 @@ class Builder:
         """Enter the nodes of a tape; ``leaf`` enters those that no op makes."""
         listed = list(nodes)
         for node in listed:
-            spec = node.value.spec
             if node.op is None:
                 leaf(node)
                 continue
-            self.declare(Value(node.id, spec.shape, spec.dtype, Role.STATIC, node.name or ""))
+            self.declare(Value(node.id, node.value.spec, Role.STATIC, node.name or ""))
             call: BodyCall | None = node.loop
             if call is None:
                 self.add(node, node.id)
@@ -226,13 +225,13 @@ class Builder:
         return now, now["hyper"]
 
     def _new(self, spec: Spec, role: Role, name: str = "") -> int:
-        return self.declare(Value(self._free, spec.shape, spec.dtype, role, name))
+        return self.declare(Value(self._free, spec, role, name))
 
     def _number(self, name: str, numbers: Sequence[float] | Array, *, in_place: bool = False) -> int:
         id = self._free
         data = np.asarray(numbers) if in_place else np.array(numbers, FLOAT64)
         content = self.held(id, data) if in_place else self.constant(id, data)
-        return self.declare(Value(id, data.shape, data.dtype, Role.CONST, name, content))
+        return self.declare(Value(id, Spec(data.shape, data.dtype), Role.CONST, name, content))
 
     def _in_place(self, op: str, inputs: Sequence[int], attrs: Mapping[str, Any] | None = None) -> list[int]:
         """A primitive that overwrites its first inputs, which are parameters or state."""

@@ -27,22 +27,22 @@ def eliminate_common_subexpressions(graph: IRGraph) -> IRGraph:
     same: dict[int, int] = {}
     known: dict[object, tuple[int, ...]] = {}
     for value in graph.with_role(Role.CONST):
-        content = (value.content, value.shape, value.dtype)
+        content = (value.content, value.spec)
         _merge(same, (value.id,), known.setdefault(content, (value.id,)))
     nodes: list[IRNode] = []
     for node in graph.nodes:
-        inputs = tuple([None if i is None else same.get(i, i) for i in node.inputs])
-        if inputs != node.inputs:
+        inputs = node.inputs
+        if not same.keys().isdisjoint(inputs):
+            inputs = tuple([None if i is None else same.get(i, i) for i in inputs])
             node = IRNode(node.id, node.op, inputs, node.outputs, node.attrs)
         key = (node.op, inputs, node.attrs_shown)
         if node.op in STATE_OPS or known.setdefault(key, node.outputs) is node.outputs:
             nodes.append(node)
         else:
             _merge(same, node.outputs, known[key])
-    merged = {id for id, first in same.items() if id != first}
     return replace(
         graph,
-        values={id: value for id, value in graph.values.items() if id not in merged},
+        values={id: value for id, value in graph.values.items() if id not in same},
         nodes=tuple(nodes),
         outputs={name: same.get(id, id) for name, id in graph.outputs.items()},
         updates={id: same.get(new, new) for id, new in graph.updates.items()},
@@ -50,7 +50,8 @@ def eliminate_common_subexpressions(graph: IRGraph) -> IRGraph:
 
 
 def _merge(same: dict[int, int], ids: tuple[int, ...], first: tuple[int, ...]) -> None:
-    same.update(zip(ids, first, strict=True))
+    if ids != first:
+        same.update(zip(ids, first, strict=True))
 
 
 def add_early(graph: IRGraph) -> IRGraph:

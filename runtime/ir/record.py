@@ -43,7 +43,15 @@ class Recorded:
 
 
 @dataclass(frozen=True)
-class Recording(Recorded):
+class LossRecording(Recorded):
+    """A recorded loss function."""
+
+    results: list[dict[str, int]]
+    """What the loss function gave for each micro-batch, as it called it: the loss, metrics, what the state becomes."""
+
+
+@dataclass(frozen=True)
+class Recording(LossRecording):
     """A recorded loss function and its backward pass."""
 
     loss: int
@@ -99,7 +107,7 @@ def record(
 
 
 @dataclass(frozen=True)
-class SharedRecording(Recorded):
+class SharedRecording(LossRecording):
     """A loss function recorded for consecutive micro-batches of a step: ids of the sums that they make whole."""
 
     losses: list[int]
@@ -160,7 +168,7 @@ def record_loss(
     seed: int,
     *,
     unrolls: bool = False,
-) -> Recorded:
+) -> LossRecording:
     """`record` up to the loss of the first micro-batch, in a fifth of the time."""
     run = _Passes(loss_fn, params, example, model_state, seed, recipe, unrolls=unrolls)
     run.forward(recipe.micro_batches(run.batch)[0])
@@ -218,7 +226,7 @@ class _Passes:
         self._now: dict[str, AnyVar] = dict(self._before)
         self.changed: dict[str, AnyVar] = {}
         self._next = first
-        self.metrics = list[dict[str, int]]()
+        self.metrics, self._results = list[dict[str, int]](), list[dict[str, int]]()
 
     def __call__(self, batch: Any) -> tuple[AnyVar, DenseGrads[Any]]:
         loss = self.forward(batch)
@@ -231,6 +239,8 @@ class _Passes:
         self._inside.append(range(start, len(self._tape)))
         self.metrics.append({name: output(var).id for name, var in metrics.items()})
         self.changed = {name: var for name, var in state.items() if var.id != self._now[name].id}
+        shown = {f"metric {name}": id for name, id in self.metrics[-1].items()}
+        self._results.append({"loss": loss.id, **shown, **{f"state {name}": v.id for name, v in self.changed.items()}})
         if self._hands_on:
             self._now.update(self.changed)
         self._next += 1
@@ -250,11 +260,11 @@ class _Passes:
             ForwardPass(nodes, inside, params, grads) for inside, grads in zip(self._inside, gradients, strict=True)
         ]
 
-    def recorded(self) -> Recorded:
+    def recorded(self) -> LossRecording:
         """The tape, and which node is what the loss function was given."""
         names, before = ({name: var.id for name, var in vars.items()} for vars in (self.p, self._before))
         step = None if self._step is None else self._step.id
-        return Recorded(self._tape, names, self._inputs, step, before)
+        return LossRecording(self._tape, names, self._inputs, step, before, self._results)
 
     def of_parameters(self, grads: DenseGrads[Any]) -> dict[str, AnyVar]:
         """The gradient of every parameter that has one, by name."""
@@ -315,9 +325,9 @@ def _gradients(ids: Mapping[int, int]) -> dict[str, int]:
     return {gradient_name(id): gradient for id, gradient in ids.items()}
 
 
-def loss_graph(recording: Recorded, nodes: int) -> IRGraph:
-    """The first nodes of a recording, without outputs: to compare with those of another."""
-    return begun(recording, nodes).graph("loss", {})
+def loss_graph(recording: LossRecording, nodes: int) -> IRGraph:
+    """The first nodes of a recording, up to the results of the first micro-batch: to compare with those of another."""
+    return begun(recording, nodes).graph("loss", recording.results[0])
 
 
 def begun(recording: Recorded, nodes: int | None = None) -> Builder:
@@ -335,7 +345,7 @@ def begun(recording: Recorded, nodes: int | None = None) -> Builder:
             content = builder.held(node.id, held[node.id])
         else:
             content = "" if isinstance(node.value, Symbol) else builder.constant(node.id, node.value.array)
-        builder.declare(Value(node.id, spec.shape, spec.dtype, role, node.name or "", content))
+        builder.declare(Value(node.id, spec, role, node.name or "", content))
 
     builder.nodes_of(islice(recording.tape, nodes), leaf)
     return builder

@@ -7,11 +7,12 @@ from itertools import islice
 from ...base.arrays import Array
 from ...tape.graph.node import Node
 from ...tape.graph.symbol import Symbol
+from ...tape.ops import BUILT_IN
 from ...tape.values.attributes import Attributes
-from .record import Recorded
+from .record import LossRecording, Recorded, Recording
 
-NODES = ("tape", "passes")
-"""Fields that hold nodes; all others say which nodes are what."""
+NODES = ("tape", "passes", "results")
+"""Fields that hold nodes, and what is compared as far as both have it; all others say which nodes are what."""
 
 
 def same_recording(first: Recorded, again: Recorded, nodes: int | None = None) -> bool:
@@ -20,13 +21,27 @@ def same_recording(first: Recorded, again: Recorded, nodes: int | None = None) -
     With ``nodes`` the second is compared with so many nodes of the first, and in what it says of them.
     """
     said = [field.name for field in fields(again) if field.name not in NODES]
-    if any(getattr(first, name) != getattr(again, name) for name in said):
+    if any(getattr(first, name) != getattr(again, name) for name in said) or not _same_results(first, again):
         return False
     count, held, held_again = len(first.tape) if nodes is None else nodes, first.tape.held, again.tape.held
     return len(again.tape) == count and all(
         _same_node(a, b) and (a.op is not None or _same_leaf(a, b, held, held_again))
         for a, b in zip(islice(first.tape, count), again.tape, strict=True)
     )
+
+
+def follows_from_loss(recording: Recording) -> bool:
+    """Whether what the loss function does says all: the derivatives of others' ops may read from Python too."""
+    nodes = islice(recording.tape, recording.forward)
+    return len(recording.passes) == 1 and all(
+        node.op is None or (node.loop is None and node.op in BUILT_IN) for node in nodes
+    )
+
+
+def _same_results(first: Recorded, again: Recorded) -> bool:
+    if isinstance(first, LossRecording) and isinstance(again, LossRecording):
+        return first.results[: len(again.results)] == again.results
+    return True
 
 
 def _same_node(a: Node, b: Node) -> bool:

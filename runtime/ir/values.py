@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -36,16 +37,20 @@ class Value:
     """
 
     id: int
-    shape: Sizes
-    dtype: np.dtype[Any]
+    spec: Spec
     role: Role
     name: str = ""
     content: str = ""
 
     @property
-    def spec(self) -> Spec:
-        """Shape and element type."""
-        return Spec(self.shape, self.dtype)
+    def shape(self) -> Sizes:
+        """Its sizes."""
+        return self.spec.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Its element type."""
+        return self.spec.dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +101,7 @@ class GraphContent:
 
     def with_role(self, role: Role) -> Iterator[Value]:
         """The values of one role, by id."""
-        return (value for _, value in sorted(self.values.items()) if value.role is role)
+        return iter(sorted([value for value in self.values.values() if value.role is role], key=attrgetter("id")))
 
 
 def gradient_name(id: int) -> str:

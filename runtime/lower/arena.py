@@ -6,13 +6,12 @@ arena near the largest sum of what is alive at once.
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..step.memory import aligned
 
 
-@dataclass(frozen=True, slots=True)
-class ArenaBlock:
+class ArenaBlock(NamedTuple):
     """A piece of the arena: ``owner`` lives in it from op ``first`` to op ``last``, both included."""
 
     owner: int

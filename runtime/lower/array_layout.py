@@ -1,7 +1,7 @@
 """Layouts: where the elements of a value lie in its storage."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -24,6 +24,14 @@ class ArrayLayout:
     strides: Sizes
     offset: int
     dtype: np.dtype[Any]
+    nbytes: int = field(init=False, repr=False, compare=False)
+    """Bytes of its elements, each counted once for every index."""
+    is_dense: bool = field(init=False, repr=False, compare=False)
+    """Whether its elements lie in row-major order without gaps; an axis of one element may have any stride."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nbytes", prod(self.shape) * self.dtype.itemsize)
+        object.__setattr__(self, "is_dense", _is_dense(self.shape, self.strides, self.dtype.itemsize))
 
     @classmethod
     @lru_cache(LAYOUTS_KEPT)
@@ -36,20 +44,10 @@ class ArrayLayout:
         return cls(shape, tuple(reversed(strides)), 0, dtype)
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of its elements, each counted once for every index."""
-        return prod(self.shape) * self.dtype.itemsize
-
-    @property
     def touched(self) -> int:
         """Bytes of storage that its elements lie in, repeated ones counted once."""
         sizes = [n for n, stride in zip(self.shape, self.strides, strict=True) if stride]
         return prod(sizes) * self.dtype.itemsize if self.nbytes else 0
-
-    @property
-    def is_dense(self) -> bool:
-        """Whether its elements lie in row-major order without gaps; an axis of one element may have any stride."""
-        return _is_dense(self.shape, self.strides, self.dtype.itemsize)
 
     def further(self, nbytes: int) -> "ArrayLayout":
         """The same so many bytes further on."""

@@ -235,14 +235,16 @@ def bind(plan: BindingPlan, outside: Mapping[int, Array]) -> Bound:
     memory |= {root: arena[b.offset : b.offset + b.nbytes] for root, b in plan.slots.items() if root not in outside}
     program = plan.program
     ops, places = program.ops, program.places
-    base = {root: int(m.ctypes.data) for root, m in memory.items()}
+    start = int(arena.ctypes.data)
+    base = {root: start + block.offset for root, block in plan.slots.items()}
+    base |= {root: int(memory[root].ctypes.data) for root in memory.keys() - (plan.slots.keys() - outside.keys())}
     tables, rows = list[int](), list[tuple[int, ...]]()
     starts, every = list[int](), list[Words]()
     for i, op in enumerate(ops):
         starts.append(len(tables))
         tables += [base[place.root] + place.layout.offset for v in op.table if (place := places[v])]
         if i in plan.scratch:
-            tables.append(int(arena.ctypes.data) + plan.scratch[i].offset)
+            tables.append(start + plan.scratch[i].offset)
     pointers = np.array(tables, np.int64)
     first = int(pointers.ctypes.data)
     for i, op in enumerate(ops):
@@ -257,7 +259,9 @@ def bind(plan: BindingPlan, outside: Mapping[int, Array]) -> Bound:
 
 def _missing(plan: BindingPlan) -> list[Task]:
     """What of the machine code that a plan runs is not compiled yet."""
-    versions = dict.fromkeys(version for op in plan.program.ops for version in op.versions)
+    ops = plan.program.ops
+    versions = {(op.kernel, op.element): None for op in ops}
+    versions |= dict.fromkeys(version for op in ops if not isinstance(op.words, Words) for version in op.versions)
     tasks = [Task(f"{k.name} {dtype}", partial(k.compiled, dtype)) for k, dtype in versions if not k.is_ready(dtype)]
     inputs = len(list(plan.program.graph.with_role(Role.INPUT)))
     if not machine.run_fed_is_ready(inputs):

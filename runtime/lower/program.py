@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import is_
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ from ..ir.graph import IRGraph, Role
 from .array_layout import ArrayLayout
 
 
-@dataclass(frozen=True, slots=True)
-class StoragePlace:
+class StoragePlace(NamedTuple):
     """Where a value lies: the value whose storage it shares (itself, unless it is another's view), and how."""
 
     root: int

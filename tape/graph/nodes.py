@@ -65,6 +65,12 @@ class Nodes(Unique):
             return value
         return self.node(key).value  # pyright: ignore[reportUnknownArgumentType]
 
+    def alike(self, a: SomeVar[Any], b: SomeVar[Any]) -> bool:
+        """Whether two Vars are of this tape, as it is now, and have values of one shape and element type."""
+        if a.tape is not self or b.tape is not self or not a.generation == b.generation == self.generation:
+            return False
+        return self._nodes[a.id].value.spec is self._nodes[b.id].value.spec
+
     def require_value(self, key: SomeVar[Any] | int | str, shape: tuple[int, ...]) -> AnyTensor:
         """The value of a node that must have the given shape. Raises ShapeError if it has another."""
         value, shape = self.value(key), SIZES("require_value: argument 'shape'", shape)

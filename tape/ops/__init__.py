@@ -210,6 +210,9 @@ sum = reduce_sum
 abs = absolute
 """numpy's and PyTorch's name for `absolute`."""
 
+BUILT_IN = frozenset(OPS.values())
+"""The records of the ops of this package, without those that others make later."""
+
 # Collected, so that an op is named once here: in its import, whose alias says that it is handed on.
 __all__ = sorted(name for name, value in vars().items() if callable(value) and not name.startswith("_"))  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -30,7 +30,7 @@ def shape_of(x: Any) -> Sizes:
 def binary(op: str, a: Any, b: Any) -> Any:
     """An op of two operands after broadcasting both to their common shape."""
     number = a.__class__ in NUMBERS or b.__class__ in NUMBERS
-    if not number and not (a.__class__ is b.__class__ and a.value.spec is b.value.spec):
+    if not number and not (a.__class__ is b.__class__ and a.tape.alike(a, b)):
         a, b = together(op, (a, b))
     return OPS[op].call(a, b)
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from ....tape.values.spec import Spec
 from ..attributes import decoded, encoded
 from ..errors import IRError, IRSyntaxError
 from ..values import GraphContent, IRNode, Role, Value, dtype_named
@@ -134,7 +135,7 @@ def _read_value(where: str, data: Any) -> Value:
     if value["role"] not in [*Role]:
         raise _error(f"{where}.role", f"one of {', '.join(Role)}", value["role"])
     shape = _ids(f"{where}.shape", value["shape"])
-    return Value(value["id"], shape, dtype, Role(value["role"]), value["name"], value["content"])
+    return Value(value["id"], Spec(shape, dtype), Role(value["role"]), value["name"], value["content"])
 
 
 def _read_node(where: str, data: Any) -> IRNode:

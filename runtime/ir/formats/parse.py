@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ....tape.numerics.sizes import Sizes
+from ....tape.values.spec import Spec
 from ..attributes import evaluated
 from ..errors import IRSyntaxError
 from ..values import GraphContent, IRNode, Role, Value, dtype_named
@@ -139,7 +140,9 @@ class Reader:
         role = _role(line)
         name = line.string() if line.rest.startswith('"') else ""
         content = _content(line) if line.maybe("=") else ""
-        self._enter(line, self.values, id, Value(id, shape, dtype, role, name, content), f"one description of %{id}")
+        self._enter(
+            line, self.values, id, Value(id, Spec(shape, dtype), role, name, content), f"one description of %{id}"
+        )
 
     def _node(self, line: Line) -> None:
         id = int(line.take(r"#\d+", "a node such as #3")[1:])
@@ -162,7 +165,7 @@ class Reader:
         if line.maybe(":"):
             shape, dtype = _spec(line)
             name = line.string() if line.rest.startswith('"') else ""
-            value = Value(id, shape, dtype, Role.STATIC, name)
+            value = Value(id, Spec(shape, dtype), Role.STATIC, name)
             self._enter(line, self.values, id, value, f"one description of %{id}")
         return id
 

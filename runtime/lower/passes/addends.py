@@ -44,7 +44,7 @@ def _joined_with_makers(program: Program, kernels: set[Kernel]) -> Program:
                 ops[-1] = grown
                 gone.add(maker)
                 break
-    return drop_unread(program.with_ops([op for op in ops if op not in gone]))
+    return drop_unread(program.with_ops([op for op in ops if op not in gone])) if gone else program
 
 
 def _changed(program: Program, maker: LoweredOp, between: Sequence[LoweredOp]) -> bool:

@@ -32,7 +32,7 @@ def fuse_epilogues(program: Program) -> Program:
             gone.add(follower)
             op = grown
         ops.append(op)
-    return drop_unread(program.with_ops([op for op in ops if op not in gone]))
+    return drop_unread(program.with_ops([op for op in ops if op not in gone])) if gone else program
 
 
 def _only_reader(

@@ -29,7 +29,7 @@ def drop_unit_factors(program: Program) -> Program:
 
 def moved_to(program: Program, ops: Sequence[LoweredOp], moved: Mapping[int, StoragePlace]) -> Program:
     """A program of some of its ops, with the places of all values `followed`."""
-    places = {v: followed(place, moved) for v, place in program.places.items()}
+    places = {v: followed(place, moved) if place.root in moved else place for v, place in program.places.items()}
     return replace(program, ops=tuple(ops), places=places)
 
 

@@ -2,7 +2,8 @@
 
 A row of the table is ``(kernel address, pointer table address, words address, parts)``. A call of several
 parts is published to the helping threads, which claim parts one by one; the thread that runs the step claims
-too, so a helper that comes late, or never, delays nothing: the step waits only for parts that were begun.
+too, so a helper that comes late, or never, delays nothing: the step waits only for parts that were begun. Helpers that
+are awake and do not come, as where other programs have the cores, rest: calls then run whole, as with one thread.
 
 Publishing is one word, the ticket: ``generation << 32 | parts << 16 | next part``. A part is claimed by
 raising the ticket by one with compare-and-swap, which fails if anything changed since it was read; so a
@@ -41,10 +42,11 @@ KERNEL, TABLE, WORDS, PARTS = range(ROW)
 
 LINE = 64
 """Bytes between the words of the control block, so that no two share a cache line."""
-TICKET, DONE, CURRENT, STATUS, BUSY, STOP, YIELD, PARKED = (LINE * i for i in range(8))
+TICKET, DONE, CURRENT, STATUS, BUSY, STOP, YIELD, MISSED, RESTS, LENGTH, PARKED = (LINE * i for i in range(11))
 """The control block: ticket; parts that helpers finished; row being run; least status other than 0; whether a
-thread runs a call with the helpers; whether they should end; address of sched_yield; then one word per helper,
-1 while it sleeps."""
+thread runs a call with the helpers; whether they should end; address of sched_yield; calls in turn to which no helper
+came; for how many calls the helpers rest yet, and for how many the last time; then one word per helper, 1 while it
+sleeps."""
 
 NO_STATUS = (1 << 63) - 1
 
@@ -65,6 +67,11 @@ SPINS = 400
 """Looks at a word before a waiting thread lets others run: about 20 us."""
 YIELDS = 200
 """Times that an idle helper lets others run before it sleeps: a few milliseconds."""
+
+MISSES = 64
+"""Calls in turn to which no helper that is awake comes before they rest."""
+FIRST_REST, LONGEST_REST = 1 << 10, 1 << 16
+"""Calls for which they rest the first time and at most: twice as many each time, less those that they shared since."""
 
 
 @njit(inline="always")
@@ -109,14 +116,29 @@ def _help(control, parked):
     return atomics.load(control + STOP)
 
 
+@njit(inline="always")
+def _rests(control):
+    """Whether the helpers rest during this call, of which their rest is then one less."""
+    left = atomics.load(control + RESTS)
+    if left == 0:
+        return False
+    atomics.store(control + RESTS, left - 1)
+    return True
+
+
 @njit
-def _run_alone(row, parts):
-    least = NO_STATUS
-    for part in range(parts):
-        status = _run_part(row, part, parts)
-        if status != 0:
-            least = min(least, status)
-    return 0 if least == NO_STATUS else least
+def _note(control, came):
+    """Note whether a helper came to a call. Those that are awake and miss too many in turn are sent to rest."""
+    length, missed = atomics.load(control + LENGTH), atomics.load(control + MISSED) + 1
+    if came:
+        missed, length = 0, max(length - 1, 0)
+    elif atomics.load(control + PARKED) != 0:
+        return
+    elif missed == MISSES:
+        missed, length = 0, min(max(2 * length, FIRST_REST), LONGEST_REST)
+        atomics.store(control + RESTS, length)
+    atomics.store(control + MISSED, missed)
+    atomics.store(control + LENGTH, length)
 
 
 @njit
@@ -126,7 +148,10 @@ def _run_shared(row, parts, control):
     They are taken and given back here and not in Python, which an interrupt may leave between any two words.
     """
     if control == 0 or not atomics.swap(control + BUSY, 0, 1):
-        return _run_alone(row, parts)
+        return _run_part(row, 0, 1)
+    if _rests(control):
+        atomics.store(control + BUSY, 0)
+        return _run_part(row, 0, 1)
     atomics.store(control + CURRENT, row)
     atomics.store(control + STATUS, NO_STATUS)
     done = atomics.load(control + DONE)
@@ -150,6 +175,7 @@ def _run_shared(row, parts, control):
         if spins == SPINS:
             atomics.call_without_arguments(atomics.load(control + YIELD))
             spins = 0
+    _note(control, mine < parts)
     status = atomics.load(control + STATUS)
     atomics.store(control + BUSY, 0)
     return 0 if status == NO_STATUS else status

@@ -7,7 +7,7 @@ from contextlib import suppress
 import numpy as np
 
 from ....base import system
-from .machine import LINE, PARKED, STOP, YIELD, help_out
+from .machine import LINE, PARKED, RESTS, STOP, YIELD, help_out
 
 
 class HelperPool:
@@ -23,6 +23,7 @@ class HelperPool:
         self._words = memory[-memory.ctypes.data % LINE :][: PARKED + (helpers + 1) * LINE].view(np.int64)
         self.control = int(self._words.ctypes.data)
         self._words[YIELD // 8] = system.address_of_yield()
+        self._rests = self._words[RESTS // 8 :][:1]
         self._parked = [self._words[(PARKED + i * LINE) // 8 :][:1] for i in range(helpers)]
         self._gates = [threading.Lock() for _ in range(helpers)]  # each locked by its helper; unlocking wakes it
         self._threads = [
@@ -38,7 +39,9 @@ class HelperPool:
             self._gates[i].acquire()
 
     def wake(self) -> None:
-        """Wake the helpers that sleep."""
+        """Wake the helpers that sleep, unless they rest."""
+        if self._rests[0]:
+            return
         for parked, gate in zip(self._parked, self._gates, strict=True):
             if parked[0]:
                 _unlock(gate)

@@ -50,6 +50,7 @@ class Parts:
         self.seconds: dict[str, float] = {}
         for part, owner, name in (
             ("recording, twice", plans, "record"),
+            ("recording, twice", plans, "record_loss"),
             ("graphs", plans, "step_graph"),
             ("comparing", plans, "require_equal"),
             ("passes", compile, "_lowered"),

@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, CaptureError, Trainer, capture, capture_function
-from dgrr.tape import AnyVar, ops
+from dgrr.tape import AnyVar, Var, ops
+from dgrr.tape.record import F, S, op
+from dgrr.tape.record.derivative import NO_GRAD
+from dgrr.tape.record.samples import unary
+from dgrr.tape.var.op_table import OPS
 from dgrr.trace import open_trace
 
 PARAMS = {"w": np.ones(3)}
@@ -184,6 +188,47 @@ def test_what_is_on_the_tape_counts_even_where_nobody_takes_it() -> None:
 
     with pytest.raises(CaptureError, match="mul"):
         capture(loss_fn, PARAMS, SGD(0.0), BATCH)
+
+
+def test_which_value_is_the_loss_counts_as_much_as_how_it_was_made() -> None:
+    python = Python()
+
+    def loss_fn(p: Any, batch: Any) -> AnyVar:
+        both = (p["w"] * batch).sum(), p["w"].sum()
+        return both[int(python.tick()) % 2]
+
+    with pytest.raises(CaptureError, match="recorded as output 'loss' = %.*, but the second time as output 'loss' = %"):
+        capture(loss_fn, PARAMS, SGD(0.0), BATCH)
+
+
+def test_which_value_is_a_metric_counts_too() -> None:
+    python = Python()
+
+    def loss_fn(p: Any, batch: Any) -> Any:
+        both = (p["w"] * batch).sum(), p["w"].sum()
+        return both[0], {"shown": both[int(python.tick()) % 2]}
+
+    with pytest.raises(CaptureError, match="recorded as .*metric shown.*, but the second time as"):
+        capture(loss_fn, PARAMS, SGD(0.0), BATCH)
+
+
+def test_what_a_derivative_reads_is_found() -> None:
+    python = Python()
+
+    @op(
+        lower=lambda x: x,
+        reference=lambda x: x,
+        samples=unary(),
+        vjp=[lambda g: ops.scale(g, python.tick())],
+        jvp=NO_GRAD,
+    )
+    def ticking(x: Var[F, *S]) -> Var[F, *S]:
+        """x, whose gradient is another each time."""
+        raise NotImplementedError
+
+    del OPS["ticking"]
+    with pytest.raises(CaptureError, match=r"scale\(%\d\) \{c=1.0\}, but the second time as .*c=2.0"):
+        capture(lambda p, batch: ticking(p["w"] * batch).sum(), PARAMS, SGD(0.0), BATCH)
 
 
 def test_verify_says_it_too() -> None:

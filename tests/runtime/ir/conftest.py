@@ -8,6 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from dgrr.runtime.ir import IRGraph, IRNode, Role, Value
+from dgrr.tape.values.spec import Spec
 
 STEP = """graph "step"
   %0: float32[5, 3] param "0.weight"
@@ -79,8 +80,7 @@ NODES = st.builds(
 VALUES = st.builds(
     Value,
     id=st.just(0),
-    shape=st.lists(st.integers(0, 9), max_size=3).map(tuple),
-    dtype=st.sampled_from(DTYPES),
+    spec=st.builds(Spec, st.lists(st.integers(0, 9), max_size=3).map(tuple), st.sampled_from(DTYPES)),
     role=st.sampled_from(Role),
     name=st.text(max_size=8),
     content=st.sampled_from(["", "1.0", "-inf", "sha256:0af3"]) | st.text(max_size=8),

@@ -15,6 +15,7 @@ from dgrr.runtime.ir.record import gradients_graph, record, step_graph
 from dgrr.runtime.step.batch import batch_arrays
 from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import AnyTensor, nn, ops
+from dgrr.tape.values.spec import Spec
 
 Array = npt.NDArray[Any]
 Arrays = Mapping[str, Array]
@@ -219,7 +220,8 @@ def test_no_produced_value_can_have_another_shape_or_dtype(case: Case) -> None:
     graph = live_step(case)
     for value in graph.with_role(Role.STATIC):
         other = np.dtype(np.int64 if value.dtype != np.int64 else np.float32)
-        for change in (replace(value, shape=(*value.shape, 1)), replace(value, dtype=other)):
+        for spec in (Spec((*value.shape, 1), value.dtype), Spec(value.shape, other)):
+            change = replace(value, spec=spec)
             assert refused(replace(graph, values={**graph.values, value.id: change})), value
 
 

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.quick
 CALLS: list[tuple[Callable[[Any, Any, Any], Any], int]] = [
     (lambda x, w, b: ops.relu(x), 8),
     (lambda x, w, b: ops.add(x, w), 8),
+    (lambda x, w, b: x * w, 11),
     (lambda x, w, b: x @ w, 9),
     (lambda x, w, b: ops.linear(x, w, b), 9),
     (lambda x, w, b: ops.linear(x, w), 10),

@@ -9,6 +9,7 @@ from dgrr.runtime.captured.verification.checks.graphs import check_graph_links
 from dgrr.runtime.captured.verification.report import CheckError
 from dgrr.runtime.ir import IRGraph, Role, Value, gradient_name
 from dgrr.runtime.lower.compile import GRAPH_PASSES
+from dgrr.tape.values.spec import Spec
 
 
 def node_of(graph: IRGraph, op: str) -> Any:
@@ -36,7 +37,11 @@ def test_a_value_that_no_node_produces(patient: Any) -> None:
 def test_a_shape_that_no_op_gives(patient: Any) -> None:
     graph = patient.program.graph
     out = node_of(graph, "relu").outputs[0]
-    patient.regraph(replace(graph, values={**graph.values, out: replace(graph.values[out], shape=(5, 6))}))
+    patient.regraph(
+        replace(
+            graph, values={**graph.values, out: replace(graph.values[out], spec=Spec((5, 6), graph.values[out].dtype))}
+        )
+    )
     assert "(relu): expected the outputs float32[6, 5], got float32[5, 6]" in patient.check("graphs")
 
 
@@ -59,7 +64,7 @@ def test_a_backward_node_that_reads_another_value(patient: Any, op: str, positio
     graph = patient.step.graph
     wrong = node_of(graph, op)
     right = wrong.inputs[position]
-    stranger = Value(999, graph.values[right].shape, graph.values[right].dtype, Role.INPUT, "stranger")
+    stranger = Value(999, graph.values[right].spec, Role.INPUT, "stranger")
     broken = replace(rewired(graph, op, position, 999), values={**graph.values, 999: stranger})
     with pytest.raises(
         CheckError, match=rf"step: the gradient of %\d: %\d+ is not linked to %{right}, .*\({vjp}\) needs"

@@ -97,7 +97,7 @@ def test_an_op_of_no_node(patient: Any) -> None:
 def test_a_view_that_changes_elements(patient: Any) -> None:
     i, program = patient.op("relu"), patient.program
     op = program.ops[i]
-    places = {v: replace(p, root=op.inputs[0]) if p.root == op.outputs[0] else p for v, p in program.places.items()}
+    places = {v: p._replace(root=op.inputs[0]) if p.root == op.outputs[0] else p for v, p in program.places.items()}
     ops = [other for other in program.ops if other is not op]
     patient.reprogram(replace(program, places=places, ops=tuple(ops), views=program.views | {op.source}))
     expected = f"step: node {op.source} (relu): became a view of another value, but it changes elements"
@@ -157,7 +157,7 @@ def relu_and_its_input(patient: Any) -> tuple[int, int]:
 def test_blocks_that_overlap(patient: Any) -> None:
     plan = patient.bound.plan
     a, b = relu_and_its_input(patient)
-    slots = {**plan.slots, a: replace(plan.slots[a], offset=plan.slots[b].offset)}
+    slots = {**plan.slots, a: plan.slots[a]._replace(offset=plan.slots[b].offset)}
     patient.put(replace(plan, slots=slots))
     found = patient.check("arena")
     assert "share bytes while both are alive" in found
@@ -170,8 +170,8 @@ def test_lifetimes_that_are_too_short(patient_of: Any) -> None:
     patient = patient_of(without_passes=("epilogues", "in-place"))
     plan, i = patient.bound.plan, patient.op("where_positive")
     saved, later = patient.program.ops[i].inputs[1], patient.program.ops[patient.op("sub")].outputs[0]
-    early = replace(plan.slots[saved], last=plan.slots[later].first - 1)
-    moved = replace(plan.slots[later], offset=early.offset)
+    early = plan.slots[saved]._replace(last=plan.slots[later].first - 1)
+    moved = plan.slots[later]._replace(offset=early.offset)
     changed = {id(plan.slots[saved]): early, id(plan.slots[later]): moved}
     patient.put(replace(plan, slots={root: changed.get(id(block), block) for root, block in plan.slots.items()}))
     assert not patient.bound.plan.overlaps()
@@ -183,7 +183,7 @@ def test_lifetimes_that_are_too_short(patient_of: Any) -> None:
 def test_a_block_that_does_not_begin_at_a_line(patient: Any) -> None:
     plan = patient.bound.plan
     root = patient.program.ops[patient.op("relu")].outputs[0]
-    moved = replace(plan.slots[root], offset=plan.arena_bytes + 4, first=0, last=0)
+    moved = plan.slots[root]._replace(offset=plan.arena_bytes + 4, first=0, last=0)
     patient.put(replace(plan, slots={**plan.slots, root: moved}, arena_bytes=plan.arena_bytes + 4 + moved.nbytes))
     assert "is not 64-byte aligned in an arena of" in patient.check("arena")
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from dgrr.runtime.ir import IRGraph, IRNode, IRSyntaxError, Role, Value
 from dgrr.tape import DgrrError
+from dgrr.tape.values.spec import Spec
 
 
 def test_a_step_prints_as_it_is_written(step: IRGraph, step_text: str) -> None:
@@ -18,8 +19,8 @@ def test_a_step_prints_as_it_is_written(step: IRGraph, step_text: str) -> None:
 def test_what_the_reader_makes_of_it(step: IRGraph) -> None:
     assert step.name == "step"
     assert list(step.values) == list(range(24))
-    assert step.values[0] == Value(0, (5, 3), np.dtype(np.float32), Role.PARAM, "0.weight")
-    assert step.values[21] == Value(21, (5, 3), np.dtype(np.float32), Role.STATIC)
+    assert step.values[0] == Value(0, Spec((5, 3), np.dtype(np.float32)), Role.PARAM, "0.weight")
+    assert step.values[21] == Value(21, Spec((5, 3), np.dtype(np.float32)), Role.STATIC)
     assert step.values[9].content == "sha256:5f2c"
     assert step.values[11].name == "loss"
     assert step.nodes[8] == IRNode(8, "finite", (11,), ())
@@ -58,7 +59,7 @@ def test_blanks_and_the_order_of_descriptions_do_not_matter(step: IRGraph, step_
 
 
 def test_odd_names_and_contents_stay_on_one_line() -> None:
-    value = Value(3, (), np.dtype(np.float32), Role.CONST, 'a "b"\n\\', "x y")
+    value = Value(3, Spec((), np.dtype(np.float32)), Role.CONST, 'a "b"\n\\', "x y")
     graph = replace(IRGraph.parse(SMALL), name="größe\u2028", values={3: value}, outputs={"\x00": 3})
     assert str(graph).split("\n") == [
         'graph "gr\\u00f6\\u00dfe\\u2028"',

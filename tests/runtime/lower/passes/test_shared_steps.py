@@ -15,6 +15,7 @@ from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import ops
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.ops.elementwise.kernels.basic import neg
+from dgrr.tape.values.spec import Spec
 
 X = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
 PARAMS = {"w": np.ones((4, 4), np.float32), "v": np.full((4, 4), 0.5, np.float32)}
@@ -95,7 +96,7 @@ def test_a_key_that_forgets_the_operands_is_noticed(monkeypatch: pytest.MonkeyPa
 def test_equal_calls_on_both_sides_of_an_overwriting_are_two(between: bool, expected: int) -> None:
     """Memory that was overwritten in between holds other elements, under the same place."""
     layout, dtype = ArrayLayout.dense((4,), np.dtype(np.float32)), np.dtype(np.float32)
-    values = {0: Value(0, (4,), dtype, Role.MODEL_STATE, "s"), 1: Value(1, (4,), dtype, Role.STATIC)}
+    values = {0: Value(0, Spec((4,), dtype), Role.MODEL_STATE, "s"), 1: Value(1, Spec((4,), dtype), Role.STATIC)}
     places = {
         0: StoragePlace(0, layout),
         1: StoragePlace(0, layout),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dgrr.tape.numerics.engine import machine
 from dgrr.tape.numerics.engine.intrinsics import word
-from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, kernel, vector
+from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, kernel, share, vector
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.numerics.engine.threads import HelperPool
 
@@ -28,9 +28,15 @@ def unlisted(body: Any) -> Kernel:
 
 @unlisted
 def machine_counts(table, ints, part, parts):
-    """Counts each part that it runs; the status of a part is its word."""
-    vector(table, 0, part, 1)[0] += 1
-    return word(ints, part)
+    """Counts each item of its share, of as many as its first word says; the least status of these, a word each."""
+    start, n = share(word(ints, 0), part, parts)
+    counts, least = vector(table, 0, start, n), 0
+    for i in range(n):
+        counts[i] += 1
+        status = word(ints, 1 + start + i)
+        if status != 0 and (least == 0 or status < least):
+            least = status
+    return least
 
 
 class Program:
@@ -64,8 +70,9 @@ def pool(helpers: int) -> Iterator[HelperPool]:
 
 
 def counting(parts: int, *statuses: int) -> tuple[Array, tuple[Kernel, Sequence[Array], Words, int]]:
+    """A call with as many items as parts, and statuses of these; whoever runs it whole runs each item once, too."""
     counts = np.zeros(parts, np.int64)
-    return counts, (machine_counts, [counts], Words(*(statuses or (0,) * parts)), parts)
+    return counts, (machine_counts, [counts], Words(parts, *(statuses or (0,) * parts)), parts)
 
 
 def publish(made: HelperPool, program: Program, generation: int, parts: int, following: int) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from dgrr.tape import AnyTensor, get_threads, ops, set_threads
 from dgrr.tape.numerics.engine import launch, threads as pool_module
-from dgrr.tape.numerics.engine.machine import help_out
+from dgrr.tape.numerics.engine.machine import RESTS, help_out
 from dgrr.tape.numerics.engine.threads import NO_HELPERS, THREADS, HelperPool, Threads
 
 PATIENCE = 20.0
@@ -78,6 +78,15 @@ def test_waking_many_times_is_waking_once(pool: HelperPool) -> None:
     for caller in callers:
         caller.join()
     wait_for(lambda: asleep(pool) and all(gate.locked() for gate in pool._gates))
+    time.sleep(0.02)
+    assert asleep(pool)
+
+
+def test_helpers_that_rest_are_not_woken(pool: HelperPool) -> None:
+    wait_for(lambda: asleep(pool))
+    pool._words[RESTS // 8] = 1
+    pool.wake()
+    assert all(gate.locked() for gate in pool._gates)
     time.sleep(0.02)
     assert asleep(pool)
 

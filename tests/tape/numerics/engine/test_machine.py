@@ -4,6 +4,7 @@
 # mypy: disable-error-code="no-untyped-def,misc,no-any-return,call-arg"
 # pyright: basic, reportCallIssue=false
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 
 import numpy as np
 import pytest
@@ -146,6 +147,56 @@ def test_a_thread_that_finds_the_helpers_taken_runs_alone(unmanned: HelperPool) 
     assert Program(call).run(unmanned.control) == [1, 2, 0]
     assert state(unmanned) == (6, 0, 0)
     assert unmanned._words[machine.BUSY // 8] == 0
+
+
+# ------------------------------------------------------------------ helpers that rest
+
+
+def resting(made: HelperPool) -> tuple[int, int]:
+    """For how many calls helpers rest yet, and how many it were when they were sent to."""
+    return int(made._words[machine.RESTS // 8]), int(made._words[machine.LENGTH // 8])
+
+
+def test_helpers_that_are_awake_and_do_not_come_rest_each_time_twice_as_long(unmanned: HelperPool) -> None:
+    counts, call = counting(2)
+    program, calls = Program(call), 0
+    for length in (machine.FIRST_REST, 2 * machine.FIRST_REST, 4 * machine.FIRST_REST):
+        for n in range(machine.MISSES):
+            assert resting(unmanned) == (0, length // 2 if length > machine.FIRST_REST else 0), n
+            program.run(unmanned.control)
+        published = unmanned._words[machine.TICKET // 8]
+        for left in range(length, 0, -1):
+            assert resting(unmanned) == (left, length)
+            program.run(unmanned.control)
+        assert unmanned._words[machine.TICKET // 8] == published
+        assert unmanned._words[machine.BUSY // 8] == 0
+        calls += machine.MISSES + length
+    assert counts.tolist() == [calls, calls]
+
+
+def test_no_rest_is_longer_than_the_longest(unmanned: HelperPool) -> None:
+    unmanned._words[machine.LENGTH // 8] = machine.LONGEST_REST
+    for _ in range(machine.MISSES):
+        Program(counting(2)[1]).run(unmanned.control)
+    assert resting(unmanned) == (machine.LONGEST_REST,) * 2
+
+
+def test_helpers_that_sleep_are_not_missed(unmanned: HelperPool) -> None:
+    unmanned._words[machine.PARKED // 8] = 1
+    for _ in range(2 * machine.MISSES):
+        Program(counting(2)[1]).run(unmanned.control)
+    assert resting(unmanned) == (0, 0)
+
+
+def test_a_helper_that_comes_ends_the_count_and_shortens_the_next_rest() -> None:
+    program, until = Program(counting(64)[1]), monotonic() + 20
+    with pool(1) as made:
+        made._words[machine.LENGTH // 8] = machine.LONGEST_REST // 2
+        while resting(made)[1] >= machine.LONGEST_REST // 2:
+            made._words[machine.MISSED // 8] = machine.MISSES // 2
+            program.run(made.control)
+            assert monotonic() < until
+        assert made._words[machine.MISSED // 8] == 0
 
 
 def test_threads_that_run_at_once_run_every_part_once() -> None:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from dgrr.tape.numerics.engine import machine
-from dgrr.tape.numerics.engine.kernel import vector
+from dgrr.tape.numerics.engine.intrinsics import word
+from dgrr.tape.numerics.engine.kernel import share, vector
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.numerics.engine.threads import HelperPool
 
@@ -27,9 +28,11 @@ def machine_adds(table, ints, part, parts):
 
 @unlisted
 def machine_rounds(table, ints, part, parts):
-    """What flags of the thread would change: a subnormal result, a rounded sum."""
-    out, x = vector(table, 0, 2 * part, 2), vector(table, 1, 0, 3)
-    out[0], out[1] = x[0] * x[1], x[1] + x[2]
+    """What flags of the thread would change: a subnormal result, a rounded sum; for as many items as its word says."""
+    start, n = share(word(ints, 0), part, parts)
+    out, x = vector(table, 0, 2 * start, 2 * n), vector(table, 1, 0, 3)
+    for i in range(n):
+        out[2 * i], out[2 * i + 1] = x[0] * x[1], x[1] + x[2]
     return 0
 
 
@@ -156,7 +159,7 @@ def test_arrays_are_found_up_to_the_first_batch_that_does_not_fit() -> None:
 
 def rounding(parts: int) -> tuple[Array, Program]:
     out, x = np.zeros(2 * parts), np.array([2.0**-1070, 0.5, 2.0**-60])
-    return out, Program((machine_rounds, [out, x], Words(), parts))
+    return out, Program((machine_rounds, [out, x], Words(parts), parts))
 
 
 KEPT = [2.0**-1071, 0.5]

@@ -97,7 +97,7 @@ def rewritten_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None]:
+def pytest_collection() -> Generator[None, object, object]:
     """Collect with Python's search for garbage paused, and keep what was collected out of its sight.
 
     It would go through all tests time and again: a fifth of what collecting takes.

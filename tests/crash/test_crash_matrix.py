@@ -79,7 +79,7 @@ PartialFile.sync = quiet
     ),
     "a checkpoint before the trace": (
         "power_cut.py train",
-        "from dgrr.runtime.training.trace_session import Journal\nJournal.commit = lambda journal: None",
+        "from dgrr.runtime.training.fitting.journal import Journal\nJournal.commit = lambda journal: None",
         "the trace is behind",
     ),
 }

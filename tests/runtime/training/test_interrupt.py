@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from dgrr.runtime.training.interrupt import held_interrupt
+from dgrr.runtime.training.fitting.interrupt import held_interrupt
 from dgrr.trace import open_trace
 
 # The context by itself.

@@ -15,7 +15,7 @@ from dgrr.runtime import SGD, Adam, Callback, CaptureError, Dataset, Keep, NonFi
 from dgrr.runtime.captured.plans import Executable
 from dgrr.runtime.data import Epochs, Stream
 from dgrr.runtime.optim import Cosine
-from dgrr.runtime.training import pace
+from dgrr.runtime.training.fitting import pace
 from dgrr.tape import BoundsError, nn, ops
 from dgrr.trace import open_trace, validate
 

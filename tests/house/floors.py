@@ -47,7 +47,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "tape/nn": [
         ["context", "kinds", "parameters", "scope"],
-        ["on_arrays"],
+        ["on_arrays", "parts", "summary"],
         ["layer"],
         ["checks", "initializers", "op_layer", "state_dict"],
         ["layers"],

@@ -144,7 +144,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["signature"],
         ["arguments", "derivative", "description", "refusals"],
         ["arguments_said", "composed", "op"],
-        ["described", "pointwise_op"],
+        ["define_op", "described"],
+        ["pointwise_op"],
     ],
     "runtime": [
         ["data", "optim"],

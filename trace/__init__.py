@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     )
     from .v2.format.limits import Limits
     from .v2.read.op_digests import OpDigests
-    from .v2.read.reader import StepView
+    from .v2.read.step_view import StepView
     from .v2.repair.recover import Recovery, recover
     from .v2.verdict import Verdict
     from .v2.write.open_recorder import open_recorder, resume_recorder
@@ -87,7 +87,7 @@ _HOMES = {
     "RuleGroup": "..base.runs.run",
     "Run": "..base.runs.run",
     "StepTape": "..base.runs.completed_step",
-    "StepView": ".v2.read.reader",
+    "StepView": ".v2.read.step_view",
     "TapeNode": "..base.runs.completed_step",
     "TensorDifference": ".comparing.tensors",
     "Trace": ".trace",

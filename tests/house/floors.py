@@ -323,6 +323,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["salvaged"],
         ["locate"],
         ["recorded"],
+        ["step_view"],
         ["reader"],
     ],
     "trace/v2/write": [

@@ -248,7 +248,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["calls", "losses", "ops", "policy", "settings"],
         ["tensors"],
         ["result", "steps"],
-        ["causes", "read_state", "search"],
+        ["causes", "judged_drift", "read_state", "search"],
         ["several", "words"],
         ["compare"],
         ["computed"],

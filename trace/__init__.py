@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .exporting.files import export
     from .file_version import TraceFileError
     from .frameworks.bisect_torch import bisect_torch
-    from .frameworks.jax_steps import record_jax
+    from .frameworks.jax.steps import record_jax
     from .frameworks.pytorch import record_torch
     from .frameworks.recompute import recompute
     from .frameworks.torch_callbacks import lightning_callback, transformers_callback
@@ -111,7 +111,7 @@ _HOMES = {
     "open_recorder": ".v2.write.open_recorder",
     "open_trace": ".trace",
     "recompute": ".frameworks.recompute",
-    "record_jax": ".frameworks.jax_steps",
+    "record_jax": ".frameworks.jax.steps",
     "record_torch": ".frameworks.pytorch",
     "recover": ".v2.repair.recover",
     "replay": ".replaying.replay",

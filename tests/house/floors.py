@@ -255,9 +255,9 @@ FLOORS: dict[str, list[list[str]]] = {
         ["bisect_model", "with_model"],
     ],
     "trace/frameworks": [
-        ["jax_equation", "laws", "renumbered", "run", "shard_events", "shared"],
-        ["jax_devices", "jax_ops", "pytorch", "recompute"],
-        ["bisect_torch", "jax_steps", "torch_callbacks"],
+        ["laws", "renumbered", "run", "shard_events", "shared"],
+        ["jax", "pytorch", "recompute"],
+        ["bisect_torch", "torch_callbacks"],
     ],
     "trace/frameworks/pytorch": [
         ["arrays", "module_call", "torch_modules", "torch_settings"],

@@ -46,6 +46,7 @@ class Run:
         seed: of the run, for people.
         on_nonfinite: whether a loss or gradient that is not finite is recorded, or raises NonFiniteStepError.
         calls: whether calls of ops are told of steps, too.
+        additive: whether what is told of the way is digested by additive digests.
         parent: the trace whose run this one goes on from.
         generators: gives the state of random generators, which a keyframe keeps: at most 64 KiB.
 
@@ -66,6 +67,7 @@ class Run:
     seed: int = 0
     on_nonfinite: OnNonfinite = "stop"
     calls: bool = False
+    additive: bool = False
     parent: Parent | None = None
     generators: Callable[[], bytes] = bytes
 

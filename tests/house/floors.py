@@ -262,7 +262,7 @@ FLOORS: dict[str, list[list[str]]] = {
     "trace/frameworks/pytorch": [
         ["arrays", "module_call", "torch_modules", "torch_settings"],
         ["early_updates", "graph_notes", "ranks", "tensor_digests", "torch_optimizer"],
-        ["layer_tape", "part_sums", "restart"],
+        ["additive_digests", "layer_tape", "part_sums", "restart"],
         ["calls"],
         ["torch_run"],
         ["recording"],

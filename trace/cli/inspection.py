@@ -24,8 +24,9 @@ def trace_facts(trace: TraceReader) -> list[Fact]:
     """Header, schema and events."""
     header, steps = trace.header, len(trace)
     mode = header.mode.name.lower()
+    way = ", additive for what is computed on the way" if header.additive else ""
     recorded = (
-        f"  record mode {mode}, digest {header.algorithm.name}, state every {header.state_every} steps, numerics "
+        f"  record mode {mode}, digest {header.algorithm.name}{way}, state every {header.state_every} steps, numerics "
         f"{header.numerics}, seed {header.seed}"
     )
     parent = f"  {header.parent_steps} steps taken over from {header.parent_root.hex()}"
@@ -33,8 +34,8 @@ def trace_facts(trace: TraceReader) -> list[Fact]:
         Fact("path", trace.path, f"{trace.path}: version 2, {steps} steps, {'sealed' if trace.sealed else 'unsealed'}"),
         *untold(version=2, steps=steps, sealed=trace.sealed),
         Fact("mode", mode, recorded),
-        *untold(digest=header.algorithm.name, state_every=header.state_every, numerics=header.numerics),
-        *untold(seed=header.seed, created_at=header.created_at),
+        *untold(digest=header.algorithm.name, additive=header.additive, state_every=header.state_every),
+        *untold(numerics=header.numerics, seed=header.seed, created_at=header.created_at),
         Fact("parent_steps", header.parent_steps, parent if header.parent_steps else ""),
         Fact("parent_root", header.parent_root if header.parent_steps else None),
         Fact("keyframes", trace.keyframes, f"  {_keyframes(trace.keyframes, steps)}"),

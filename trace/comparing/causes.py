@@ -58,7 +58,7 @@ def first_op_of(pair: Pair, step: int) -> OpDifference | None:
     if len({is_compiled(ops.nodes) for ops in (a, b)}) > 1:
         pair.compiled.add(step)
         return None
-    return first_op(a, b) if pair.one_digest else graph_difference(a.nodes, b.nodes)
+    return first_op(a, b) if pair.one_digest_on_the_way else graph_difference(a.nodes, b.nodes)
 
 
 def first_call_of(pair: Pair, step: int, environment: Differing) -> CallDifference | None:

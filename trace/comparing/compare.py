@@ -171,7 +171,7 @@ class _Comparing:
 
     def _ops(self, step: int) -> tuple[OpDigests, OpDigests] | None:
         """Those of a step; None where they cannot be held against each other."""
-        if step not in self.pair.steps or not self.pair.one_digest:
+        if step not in self.pair.steps or not self.pair.one_digest_on_the_way:
             return None
         with suppress(InvalidTraceError):  # the answer is found already
             a, b = self.pair.ops(step)
@@ -315,6 +315,8 @@ class _Comparing:
         notes = [*file_notes("a", self.a), *file_notes("b", self.b)]
         if self.pair.skipped and not result.same:
             notes.append(f"not recorded, so not compared: the values of {self.pair.skipped} tensors over all steps")
+        if self.pair.one_digest and not self.pair.one_digest_on_the_way:
+            notes.append("not compared: what layers and ops computed, of which one has additive digests (additive=)")
         if result.same and self.proven:
             notes.append("both files are proven from their first byte to their last")
         elif result.same:

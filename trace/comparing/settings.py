@@ -42,6 +42,7 @@ def header_of(trace: TraceReader) -> dict[str, Any]:
         "numerics": header.numerics,
         "record": header.mode.name.lower(),
         "digest": header.algorithm.name.replace("_", "-"),
+        "additive digests": header.additive,
         "state_every": header.state_every,
         "data set": header.dataset.hex() if any(header.dataset) else None,
     }

@@ -71,6 +71,11 @@ class Pair:
         return self.a.header.algorithm == self.b.header.algorithm
 
     @property
+    def one_digest_on_the_way(self) -> bool:
+        """Whether digests of what was computed on the way can be compared."""
+        return self.one_digest and self.a.header.additive == self.b.header.additive
+
+    @property
     def steps(self) -> range:
         """The steps that both have."""
         return range(self.first, min(len(self.a), self.first + len(self.b)))
@@ -90,7 +95,7 @@ class Pair:
     def calls(self, k: int) -> tuple[tuple[CalledOp, ...], tuple[CalledOp, ...]] | None:
         """Every call of an op inside step k, in both; None where they are not recorded, or digested otherwise."""
         a, b = self.a.calls(k), self.b.calls(k - self.first)
-        return (a, b) if a and b and self.one_digest else None
+        return (a, b) if a and b and self.one_digest_on_the_way else None
 
     def step(self, k: int) -> StepDifference:
         """What differs in step k."""

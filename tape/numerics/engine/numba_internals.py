@@ -38,7 +38,7 @@ from numba.core.typing.templates import (
 from ....base.collector import collector_paused
 from ..software.fma64 import fma64
 from ..software.functions import FMA64, with_software
-from .code_for import CODE_FOR, GPU, MASKED, levels, target
+from .code_for import CODE_FOR, MASKED, levels, target
 
 __all__ = [
     "COMPILING",
@@ -171,14 +171,12 @@ def llvm_code(compiled: CFunc, kind: Any) -> tuple[str, str]:
 
 
 def room(builder: Any, kind: Any) -> Any:
-    """A pointer to room for a value on the stack of the function being written, made at its entry and zeroed.
+    """A pointer to room for a value on the stack of the function being written, made at its entry; it holds junk.
 
-    On a GPU it holds junk: there a stack lies in the memory of all threads, which to clear takes longer than a kernel.
+    numba's own is zeroed, which LLVM writes out element by element before it finds that nobody reads it.
     """
-    if GPU:
-        with builder.goto_entry_block():
-            return builder.alloca(kind)
-    return cgutils.alloca_once(builder, kind)
+    with builder.goto_entry_block():
+        return builder.alloca(kind)
 
 
 def array_data(context: Any, builder: Any, kind: Any, array: Any) -> Any:

@@ -14,6 +14,7 @@ import xxhash
 from dgrr.base.runs.completed_step import DigestedTape
 from dgrr.trace import Keep, OpDigests, compare, open_trace, record_torch
 from dgrr.trace.frameworks.pytorch.layer_tape import LayerTape
+from dgrr.trace.frameworks.pytorch.tensor_digests import TensorDigests
 from dgrr.trace.frameworks.pytorch.torch_modules import TorchModules
 from dgrr.trace.v2.format.digest import Algorithm, tensor_digest
 
@@ -29,7 +30,7 @@ def digest(array: Any) -> bytes:
 
 def layers_of(model: Any) -> LayerTape:
     """Hooks on a model, which note."""
-    tape = LayerTape(torch, TorchModules(model), Algorithm.XXH3_128)
+    tape = LayerTape(torch, TorchModules(model), TensorDigests(torch, Algorithm.XXH3_128))
     tape.start()
     return tape
 

@@ -43,7 +43,8 @@ def array(tensor: Any, *, copy: bool = True) -> Array:
     Raises DTypeError for a dtype that no trace has.
     """
     with reading():
-        return _array(local_part(tensor.detach()), copy=copy)
+        there = brought(here(tensor.detach()))
+        return there.copy() if copy else there
 
 
 def tensor_of(torch: Any, values: Array, dtype: Any) -> Any:
@@ -76,7 +77,7 @@ class PlainArrays:
         """A tensor's values, as of `array`."""
         if not self._is_plain(tensor):
             return array(tensor, copy=copy)
-        made = _lent(tensor.detach(), dtype_word(tensor.dtype))
+        made = _lent(tensor.detach())
         return made.copy() if copy else made
 
     def held(self, name: str, tensor: Any, *, copy: bool) -> Array:
@@ -109,19 +110,29 @@ def dtype_word(dtype: Any) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def _array(tensor: Any, *, copy: bool) -> Array:
-    if tensor.is_sparse:
-        tensor = tensor.to_dense()
-    there = _lent(tensor.resolve_conj().resolve_neg().to("cpu"), dtype_word(tensor.dtype))
-    return there.copy() if copy else there
-
-
-def _lent(tensor: Any, word: str) -> Array:
-    """The memory of a tensor as an array of the dtype of this name."""
+def format_name(tensor: Any) -> str:
+    """The format's name of a tensor's dtype. Raises DTypeError for one that no trace has."""
+    word = dtype_word(tensor.dtype)
     if word not in FORMAT_NAMES:
         raise DTypeError(f"record_torch: expected tensors of {', '.join(FORMAT_NAMES)}; got {word}")
+    return FORMAT_NAMES[word]
+
+
+def here(tensor: Any) -> Any:
+    """What this rank has of a tensor, as a dense one on its device."""
+    tensor = local_part(tensor)
+    return (tensor.to_dense() if tensor.is_sparse else tensor).resolve_conj().resolve_neg()
+
+
+def brought(tensor: Any) -> Array:
+    """The values of a tensor of `here` in the memory of the CPU."""
+    return _lent(tensor.to("cpu"))
+
+
+def _lent(tensor: Any) -> Array:
+    """The memory of a tensor as an array."""
     there: Array = np.asarray(_Lent(tensor))
-    return there.view(numpy_dtype(FORMAT_NAMES[word]))
+    return there.view(numpy_dtype(format_name(tensor)))
 
 
 class _Lent:

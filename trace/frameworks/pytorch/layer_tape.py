@@ -1,6 +1,7 @@
 """What the layers of a PyTorch model took and gave in one step, and the gradients that came back: its tape."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,11 @@ from ....base.arrays import Array
 from ....base.runs.completed_step import CODE, CONSUMED, DigestedTape, TapeNode
 from ....tape.graph.node import LEAF
 from ....tape.location import CodePosition
-from ...v2.format.digest import Algorithm, tensor_digest
 from ..shared import leaves
 from .arrays import dtype_word, local_part
 from .graph_notes import GraphNotes, NotedValue
 from .module_call import CodeBetween, Frames, ModuleCall, before, behind, lines, shown, until
-from .tensor_digests import TensorDigests
+from .tensor_digests import Digests
 from .torch_modules import TorchModules, class_name
 
 
@@ -31,9 +31,8 @@ class LayerTape:
     the backward pass, as under activation checkpointing, are no nodes unless they give something else than before.
     """
 
-    def __init__(self, torch: Any, modules: TorchModules, algorithm: Algorithm) -> None:
-        self.digest: Callable[[Any], bytes] = TensorDigests(torch, algorithm)
-        self._algorithm = algorithm
+    def __init__(self, torch: Any, modules: TorchModules, digest: Digests) -> None:
+        self.digest = digest
         self._torch, self._modules, self._frames = torch, modules, Frames(torch)
         self._running: Callable[[], int] = torch._C._current_graph_task_id
         self._hooks, self._notes = list[Any](), GraphNotes(torch)
@@ -64,7 +63,7 @@ class LayerTape:
         self.clear()
 
     def _begin(self) -> None:
-        self._nodes, self._values, self._grads = list[TapeNode](), list[bytes](), list[bytes | None]()
+        self._nodes, self._values, self._grads = list[TapeNode](), list[Any](), list[list[Any]]()
         self._arrivals = list[Any]()
         self._inside: ModuleCall | None = None
         self._lossed: CodePosition | None = None
@@ -78,7 +77,9 @@ class LayerTape:
 
     def taken(self) -> DigestedTape:
         """The tape of the step that is over; another begins."""
-        tape = DigestedTape(tuple(self._nodes), self._values, self._grads)
+        settled = self.digest.settled
+        grads = [self._together(settled(arrived)) if arrived else None for arrived in self._grads]
+        tape = DigestedTape(tuple(self._nodes), settled(self._values), grads)
         self.clear()
         return tape
 
@@ -93,13 +94,13 @@ class LayerTape:
         """Note what the optimizer takes at a line: the gradients, of which the digests are one value."""
         if not self._nodes:
             return
-        value = _joined(self.digest(local_part(grad)) for grad in grads.values())
+        value = _joined(self.digest.settled([self.digest(local_part(grad)) for grad in grads.values()]))
         parents = tuple(i for i, node in enumerate(self._nodes) if node.op == LEAF and node.name in grads)
         said, place = "between the backward pass and the optimizer's step", lines(self._lossed, at)
         node = TapeNode(CODE, "uint8", value.shape, parents, attrs=said, name=CONSUMED, place=place)
         self._nodes.append(node)
-        self._values.append(tensor_digest(self._algorithm, value))
-        self._grads.append(None)
+        self._values.append(self.digest.of_array(value))
+        self._grads.append([])
 
     def user(self) -> CodePosition | None:
         """The user's line at work."""
@@ -200,9 +201,10 @@ class LayerTape:
         """Hold what a layer gives in the backward pass against what it gave before; another value is a node."""
         op = f"torch.{class_name(module)}"
         nodes = zip(self._nodes, self._values, strict=True)
-        before = {value for node, value in nodes if (node.scope, node.op) == (scope, op)}
-        for _, tensor in made:
-            if before and self.digest(tensor) not in before:
+        before = [value for node, value in nodes if (node.scope, node.op) == (scope, op)]
+        for _, tensor in made if before else ():
+            *known, found = self.digest.settled([*before, self.digest(tensor)])
+            if found not in known:
                 said: dict[str, Any] = {
                     "attrs": module.extra_repr(),
                     "scope": scope,
@@ -250,7 +252,7 @@ class LayerTape:
         index, here = len(self._nodes), local_part(tensor)
         self._nodes.append(TapeNode(op, dtype_word(here.dtype), tuple(here.shape), **more))
         self._values.append(self.digest(here))
-        self._grads.append(None)
+        self._grads.append([])
         self._notes.note(tensor, index, made)
         self._notes.label(tensor, (self._nodes[index].scope, self._nodes[index].place))
         if tensor.requires_grad:
@@ -261,10 +263,13 @@ class LayerTape:
         """What a gradient is handed to when it arrives: it may be changed in place later, as by clipping."""
 
         def arrive(grad: Any) -> None:
-            known, arrived = self._grads[index], self.digest(local_part(grad))
-            self._grads[index] = arrived if known is None else tensor_digest(self._algorithm, _joined((known, arrived)))
+            self._grads[index].append(self.digest(local_part(grad)))
 
         return arrive
+
+    def _together(self, arrived: Sequence[bytes]) -> bytes:
+        """The digest of the gradients that arrived at one value."""
+        return reduce(lambda known, more: self.digest.of_array(_joined((known, more))), arrived)
 
     def _is_tensor(self, value: object) -> bool:
         return isinstance(value, self._torch.Tensor)

@@ -11,6 +11,7 @@ from ....base.runs.run import RuleGroup, Run
 from ...v2.format.constants import FLOATS, FOREIGN_NUMERICS, SHARDS_EVENT
 from ...v2.format.digest import FORMAT_NAMES
 from ..shared import Framework, TraceTarget, begin
+from .additive_digests import is_elsewhere
 from .arrays import dtype_word
 from .early_updates import as_one
 from .part_sums import PartSums
@@ -32,6 +33,7 @@ def record_torch(
     master_weights: Mapping[str, Any] | None = None,
     seed: int | None = None,
     level: Level | None = None,
+    additive: bool | None = None,
 ) -> "TorchRun":
     """Record a PyTorch training loop: every ``optimizer.step()`` from now on, until the ``with`` block ends.
 
@@ -65,6 +67,9 @@ def record_torch(
             calls in eager code, in the order of execution: its options, digests of what it takes and gives, its phase,
             layer and line. They are written while the step runs, so that a run that hangs or dies shows its last ops;
             that takes about a tenth of a millisecond a call. Default: "layer", or what a golden trace asks for.
+        additive: whether digests of what is computed on the way are additive ones, made on the device that a tensor
+            lies on and brought in one copy, where others are made of a copy of the tensor. Traces with and without
+            can be compared in all but what layers and ops computed. Default: whether a param lies on a device.
 
     Raises:
         ModuleNotFoundError: PyTorch is not installed.
@@ -105,18 +110,20 @@ def record_torch(
     sums = PartSums(torch, modules) if is_of_ranks(trace) else None
     if isinstance(target, str | Keep):  # what golden_trace() records is one file, whatever the commit
         settings["commit"] = commit()
+    if additive is None:
+        additive = is_elsewhere(modules.params)
     recorder = begin(
         "record_torch",
         target,
-        _begun(torch, modules, reader, seed, calls=chosen == "op"),
+        _begun(torch, modules, reader, seed, calls=chosen == "op", additive=additive),
         Framework("torch", torch.__version__, settings, reader.groups, reader.counts),
         record,
         state_every=state_every,
     )
     for text in shards(torch, modules):
         recorder.event(SHARDS_EVENT, text)
-    is_golden = hasattr(trace, "level")
-    return TorchRun(torch, model, modules, optimizer, reader, recorder, chosen, sums, restart, is_golden=is_golden)
+    kind: dict[str, bool] = {"additive": additive, "is_golden": hasattr(trace, "level")}
+    return TorchRun(torch, model, modules, optimizer, reader, recorder, chosen, sums, restart, **kind)
 
 
 def _level(trace: TraceTarget, level: Level | None, several: Sequence[Any] | None) -> Level:
@@ -127,7 +134,9 @@ def _level(trace: TraceTarget, level: Level | None, several: Sequence[Any] | Non
     return level or asked or "layer"
 
 
-def _begun(torch: Any, modules: TorchModules, reader: TorchOptimizer, seed: int | None, *, calls: bool) -> Run:
+def _begun(
+    torch: Any, modules: TorchModules, reader: TorchOptimizer, seed: int | None, *, calls: bool, additive: bool
+) -> Run:
     """The run before its first step."""
     return Run(
         **state_of(modules, reader, 0, copy=False),
@@ -135,6 +144,7 @@ def _begun(torch: Any, modules: TorchModules, reader: TorchOptimizer, seed: int 
         numerics=FOREIGN_NUMERICS,
         seed=torch.initial_seed() % 2**64 if seed is None else seed,
         calls=calls,
+        additive=additive,
         generators=partial(drawn_so_far, torch),
     )
 

@@ -9,7 +9,7 @@ from weakref import ref
 
 import numpy as np
 
-from ....base.arrays import is_float
+from ....base.arrays import Array, is_float
 from ....tape.numerics.xxh3.anywhere import CopyAnywhere, DigestAnywhere, Room
 from ...v2.format.digest import FORMAT_NAMES, Algorithm, has_nan, numpy_dtype, preamble, tensor_digest
 from .arrays import array, dtype_word
@@ -60,6 +60,14 @@ class TensorDigests:
         kind = self.kind(tensor)
         return self.long_way(tensor) if kind is None else self.of(tensor, kind)
 
+    def of_array(self, array: Array) -> bytes:
+        """The digest of an array."""
+        return tensor_digest(self._algorithm, array)
+
+    def settled(self, digests: Sequence[Any]) -> Sequence[Any]:
+        """Digests as they are written: these are no others."""
+        return digests
+
     def kind(self, tensor: Any) -> _Kind | None:
         """What is known of tensors like this one; None of those that are not plain."""
         if type(tensor) not in self._plain or not tensor.is_cpu or tensor.layout is not self._strided:
@@ -80,7 +88,7 @@ class TensorDigests:
 
     def long_way(self, tensor: Any) -> bytes:
         """The digest of any tensor. Raises DTypeError for a dtype that no trace has."""
-        return tensor_digest(self._algorithm, array(tensor, copy=False))
+        return self.of_array(array(tensor, copy=False))
 
     def _kind(self, tensor: Any, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> _Kind | None:
         name = FORMAT_NAMES.get(dtype_word(dtype), "")
@@ -162,7 +170,8 @@ class KnownDigests:
     """
 
     def __init__(self, made: TensorDigests) -> None:
-        self._made: TensorDigests = made
+        self._made = made
+        self.of_array, self.settled = made.of_array, made.settled
         self._memories = dict[int, _Memory]()
 
     def clear(self) -> None:
@@ -213,3 +222,7 @@ class KnownDigests:
         """Forgets a storage when it is gone: its name may be another's then. It is not looked at."""
         memories = self._memories
         return ref(storage, lambda _: memories.pop(name, None))
+
+
+Digests: TypeAlias = TensorDigests | KnownDigests
+"""What makes digests of tensors, or what stands for these until they are settled."""

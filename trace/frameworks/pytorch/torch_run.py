@@ -15,6 +15,7 @@ from ...v2.format.constants import SUMS_EVENT
 from ...v2.write.recorder import TraceRecorder
 from ..run import RecordedRun
 from ..shared import leaves, named_arrays, scalar_loss
+from .additive_digests import AdditiveDigests
 from .arrays import array
 from .calls import WHOLE_STEP, OpCalls
 from .early_updates import BackwardSteps, EarlyUpdates, early
@@ -22,6 +23,7 @@ from .layer_tape import LayerTape
 from .module_call import loss_scale
 from .part_sums import PartSums
 from .restart import Restart
+from .tensor_digests import TensorDigests
 from .torch_modules import TorchModules
 from .torch_optimizer import TorchOptimizer
 
@@ -73,6 +75,7 @@ class TorchRun(RecordedRun):
         sums: PartSums | None,
         restart: Restart | None,
         *,
+        additive: bool,
         is_golden: bool,
     ) -> None:
         super().__init__(recorder)
@@ -85,12 +88,13 @@ class TorchRun(RecordedRun):
         self._params, self._sums = modules.trained, sums
         self._restart, self._skipped = restart, 0
         self._early: EarlyUpdates | BackwardSteps = EarlyUpdates(self._params)
-        self._layers = LayerTape(torch, modules, recorder.algorithm)
+        made = (AdditiveDigests if additive else TensorDigests)(torch, recorder.algorithm)
+        self._layers = LayerTape(torch, modules, made)
         together = WHOLE_STEP if is_golden else None
         ops: OpCalls | None = None
         if level == "op":
             behind = isinstance(optimizer, list)
-            ops = OpCalls(torch, self._layers, recorder.algorithm, recorder.calls, together, behind=behind)
+            ops = OpCalls(torch, self._layers, made, recorder.calls, together, behind=behind)
         self._ops, self._tells_layers = ops, ops is None or not is_golden
         self._hooks = [
             model.register_forward_pre_hook(self._called, with_kwargs=True),

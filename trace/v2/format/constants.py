@@ -8,10 +8,11 @@ from enum import IntEnum, IntFlag
 from typing import Final
 
 VERSION: Final = 2
-READER: Final = 5  # what this reader is
+READER: Final = 6  # what this reader is
 KNOWS_SHORT_FLOATS: Final = 3  # a reader that is older knows no floats of 8 and 16 bits, and no complex numbers
 KNOWS_PACKED_CALLS: Final = 4
 KNOWS_ALL_DTYPES: Final = 5  # a reader that is older knows no powers of two as scales of blocks
+KNOWS_ADDITIVE_VALUES: Final = 6
 HEADER_LENGTH: Final = 256
 ALIGNMENT: Final = 8
 SYNC: Final = b"\xdaGRF"

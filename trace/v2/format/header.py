@@ -11,6 +11,7 @@ from .constants import (
     FLOAT_ENVIRONMENT,
     HEADER,
     HEADER_LENGTH,
+    KNOWS_ADDITIVE_VALUES,
     LARGEST_PAYLOAD,
     READER,
     SMALLEST_PAYLOAD,
@@ -43,13 +44,15 @@ class Header:
     parent_steps: int = 0
     float_environment: int = FLOAT_ENVIRONMENT
     reader: int = VERSION
+    additive: bool = False
+    """Whether the digests of what is computed on the way are of the additive digests of the elements."""
 
     def encode(self) -> bytes:
         """The header's bytes, CRC included."""
         packed = HEADER.pack(
             *(MAGIC, VERSION, 0, HEADER_LENGTH, self.reader, ALIGNMENT),
-            *(self.salt, self.created_at, self.seed, self.algorithm, self.mode, self.float_environment, 0),
-            *(self.state_every, self.numerics, 0, self.largest_payload),
+            *(self.salt, self.created_at, self.seed, self.algorithm, self.mode, self.float_environment),
+            *(self.additive, self.state_every, self.numerics, 0, self.largest_payload),
             *(self.environment, self.dataset, self.parent_root, self.parent_steps, _ZEROS),
         )
         return packed + U32.pack(crc32(packed))
@@ -75,15 +78,18 @@ def decode_header(data: bytes) -> Header:
         raise InvalidTraceError(Verdict.UNSUPPORTED, f"format version {version}, expected {VERSION}", 4)
     if crc32(data[:-4]) != U32.unpack(data[-4:])[0]:
         raise InvalidTraceError(Verdict.CORRUPT, "the CRC of the header is wrong", 0)
-    (_, _, zero1, length, reader, alignment, salt, created_at, seed, digest, mode, floats, zero2, *rest) = (
+    (_, _, zero1, length, reader, alignment, salt, created_at, seed, digest, mode, floats, additive, *rest) = (
         HEADER.unpack(data[:-4])
     )
-    state_every, numerics, zero3, largest, environment, dataset, parent_root, parent_steps, zero4 = rest
+    state_every, numerics, zero2, largest, environment, dataset, parent_root, parent_steps, zero3 = rest
     if reader > READER or digest not in iter(Algorithm) or mode not in iter(RecordMode):
         text = f"it needs a reader of version {reader} with digest {digest} and record mode {mode}"
         raise InvalidTraceError(Verdict.UNSUPPORTED, text, 12)
-    if (length, alignment, zero1, zero2, zero3, zero4) != (HEADER_LENGTH, ALIGNMENT, 0, 0, 0, _ZEROS):
+    if (length, alignment, zero1, zero2, zero3) != (HEADER_LENGTH, ALIGNMENT, 0, 0, _ZEROS):
         raise InvalidTraceError(Verdict.CORRUPT, "a fixed field of the header has another value", 0)
+    if additive > (reader >= KNOWS_ADDITIVE_VALUES):
+        text = f"digests of kind {additive} on the way, for a reader of version {reader}"
+        raise InvalidTraceError(Verdict.CORRUPT, text, 51)
     if largest % 8 or not SMALLEST_PAYLOAD <= largest <= LARGEST_PAYLOAD or state_every < 1:
         raise InvalidTraceError(Verdict.CORRUPT, f"largest payload {largest} or state_every {state_every}", 52)
     algorithm = Algorithm(digest)
@@ -91,5 +97,5 @@ def decode_header(data: bytes) -> Header:
         raise InvalidTraceError(Verdict.CORRUPT, "a digest in the header is not zero-filled", 72)
     return Header(
         *(salt, created_at, seed, algorithm, RecordMode(mode), state_every, numerics, largest),
-        *(environment, dataset, parent_root, parent_steps, floats, reader),
+        *(environment, dataset, parent_root, parent_steps, floats, reader, bool(additive)),
     )

@@ -9,7 +9,13 @@ from json import dumps
 from ....base.runs.keep import Keep
 from ....base.runs.run import Run
 from ....base.system import FilePath
-from ..format.constants import FOREIGN_NUMERICS, KNOWS_ALL_DTYPES, KNOWS_PACKED_CALLS, RecordMode
+from ..format.constants import (
+    FOREIGN_NUMERICS,
+    KNOWS_ADDITIVE_VALUES,
+    KNOWS_ALL_DTYPES,
+    KNOWS_PACKED_CALLS,
+    RecordMode,
+)
 from ..format.digest import Algorithm
 from ..format.header import UNKNOWN_DIGEST, Header
 from ..format.schema import CLIP_EVENT, Schema
@@ -68,11 +74,14 @@ def _header(keep: Keep, run: Run, schema: Schema, environment: bytes) -> Header:
         parent_root=UNKNOWN_DIGEST if parent is None else parent.root.ljust(32, b"\0"),
         parent_steps=0 if parent is None else parent.steps,
         reader=_reader(keep, run, schema),
+        additive=run.additive,
     )
 
 
 def _reader(keep: Keep, run: Run, schema: Schema) -> int:
     """The lowest version of a reader that understands the file."""
+    if run.additive:
+        return KNOWS_ADDITIVE_VALUES
     if keep.ops is None:
         return schema.reader
     if run.numerics == FOREIGN_NUMERICS:  # what another framework computes on the way may be of any dtype

@@ -207,7 +207,7 @@ def frame(chain: bytes, kind: int, seq: int, step: int, front: bytes, **lie: int
         ({"u2_4": 3}, Verdict.UNSUPPORTED),
         ({"u2_6": 1}, Verdict.CORRUPT),
         ({"u4_8": 255}, Verdict.CORRUPT),
-        ({"u2_12": 6}, Verdict.UNSUPPORTED),
+        ({"u2_12": 7}, Verdict.UNSUPPORTED),
         ({"u2_14": 16}, Verdict.CORRUPT),
         ({"u1_48": 9}, Verdict.UNSUPPORTED),
         ({"u1_49": 0}, Verdict.UNSUPPORTED),

@@ -77,8 +77,8 @@ def surgery(path: Path, at: int, data: bytes) -> Path:
 
 
 def test_a_reader_that_is_still_to_come_is_asked_for(tmp_path: Path) -> None:
-    said = str(validate(surgery(recorded(tmp_path / "t"), 12, b"\6\0")))
-    assert "unsupported: it needs a reader of version 6" in said
+    said = str(validate(surgery(recorded(tmp_path / "t"), 12, b"\7\0")))
+    assert "unsupported: it needs a reader of version 7" in said
 
 
 @pytest.mark.parametrize(

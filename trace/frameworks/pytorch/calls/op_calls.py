@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from .....base.runs.called_op import RECOMPUTE, CalledOp
-from ....v2.format.digest import Algorithm, tensor_digest
 from ..arrays import is_reading, reading
 from ..layer_tape import LayerTape
 from ..module_call import is_inside
@@ -21,6 +20,9 @@ _Tensors: TypeAlias = dict[int, Any]
 
 Write: TypeAlias = Callable[[int, Sequence[CalledOp]], None]
 """What is told of calls, with the number of the first of them in the step."""
+
+Settled: TypeAlias = Callable[[Any], Any]
+"""Gives the digests for what stands for them."""
 
 _SECONDS = 0.1
 """No call is held back for longer when the next one begins, but where all of a step are written together."""
@@ -43,16 +45,17 @@ class _Begun(NamedTuple):
 
     op: KnownOp
     options: str
-    inputs: tuple[bytes, ...]
+    inputs: tuple[Any, ...]
     phase: str
     scope: str
     place: str
-    generator: bytes
+    generator: Any
 
-    def ended(self, outputs: tuple[bytes, ...], *, raised: bool = False) -> CalledOp:
-        """The call, with what it gave."""
-        said = (self.op.name, self.options, self.inputs, outputs, self.phase, self.scope, self.place)
-        return CalledOp(*said, draws=self.op.draws, raised=raised, generator=self.generator)
+    def ended(self, settled: Settled, outputs: tuple[Any, ...], *, raised: bool = False) -> CalledOp:
+        """The call, with what it gave; digests are settled."""
+        digests = settled(self.inputs), settled(outputs)
+        said = (self.op.name, self.options, *digests, self.phase, self.scope, self.place)
+        return CalledOp(*said, draws=self.op.draws, raised=raised, generator=settled((self.generator,))[0])
 
 
 class OpCalls:
@@ -69,7 +72,7 @@ class OpCalls:
         self,
         torch: Any,
         layers: LayerTape,
-        algorithm: Algorithm,
+        made: TensorDigests,
         write: Write,
         together: Together | None = None,
         *,
@@ -78,9 +81,9 @@ class OpCalls:
         self._together, self._behind = together or Together(), behind
         self._torch, self._layers, self._write_calls = torch, layers, write
         self._tensor: type[Any] = torch.Tensor
-        self._nothing = tensor_digest(algorithm, np.empty(0, np.uint8))
+        self._nothing = made.of_array(np.empty(0, np.uint8))
         self._known = dict[int, KnownOp]()
-        self._digest = layers.digest = KnownDigests(TensorDigests(torch, algorithm))
+        self._digest = layers.digest = KnownDigests(made)
         self._mode: AbstractContextManager[Any] | None = None
         self._noting = False
         self._begin()
@@ -89,7 +92,7 @@ class OpCalls:
 
     def _begin(self) -> None:
         self.is_optimizing = self._is_behind = False
-        self._held = list[tuple[_Begun, tuple[bytes, ...]]]()
+        self._held = list[tuple[_Begun, tuple[Any, ...]]]()
         self._first, self._digested, self._written = 0, 0, monotonic()
         self._blank = BlankMemory()
 
@@ -137,12 +140,12 @@ class OpCalls:
         said = ", ".join(texts), self._digests(taken), phase, *at_work
         begun = _Begun(known, *said, self._generator(taken, kwargs) if known.draws else b"")
         if self._together.soon and (known.is_collective or monotonic() - self._written > _SECONDS):
-            self._write([begun.ended((), raised=True)])
+            self._write(begun)
         try:
             given = op(*args, **kwargs)
         except BaseException:
             self._digest.clear()
-            self._write([begun.ended((), raised=True)])
+            self._write(begun)
             self._first += 1
             raise
         self._gave(begun, taken, given, changed)
@@ -170,7 +173,7 @@ class OpCalls:
         for tensor in written if op.tells_writes else tensors:
             self._digest.forget(tensor)
 
-    def _generator(self, taken: _Tensors, kwargs: Mapping[str, Any]) -> bytes:
+    def _generator(self, taken: _Tensors, kwargs: Mapping[str, Any]) -> Any:
         """The digest of the state of the generator that an op is given, or of PyTorch's own; empty but on the CPU."""
         device = kwargs.get("device")
         if not all(tensor.is_cpu for tensor in taken.values()) or (device is not None and device.type != "cpu"):
@@ -194,7 +197,7 @@ class OpCalls:
             return "clip"
         return "between" if self._is_behind else "forward"
 
-    def _digests(self, tensors: Mapping[int, Any]) -> tuple[bytes, ...]:
+    def _digests(self, tensors: Mapping[int, Any]) -> tuple[Any, ...]:
         """Those of tensors, in their order."""
         digest = self._digest
         if not self._blank.places:
@@ -216,9 +219,12 @@ class OpCalls:
         named = kind.__module__ == "torch" and kind.__name__ in ("dtype", "device", "layout", "memory_format")
         return str(value) if named else repr(value) if isinstance(value, (*_PLAIN,)) else kind.__name__
 
-    def _write(self, begun: Sequence[CalledOp] = ()) -> None:
+    def _write(self, begun: _Begun | None = None) -> None:
         """Write what is held back, and behind it a call that is at work, which is written again once it has ended."""
-        calls = [*[call.ended(outputs) for call, outputs in self._held], *begun]
+        settled = self._digest.settled
+        calls = [call.ended(settled, outputs) for call, outputs in self._held]
+        if begun is not None:
+            calls.append(begun.ended(settled, (), raised=True))
         if calls:
             self._write_calls(self._first, calls)
         self._first += len(self._held)

@@ -67,7 +67,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "tape/numerics/engine": [
         ["code_for", "sources", "compile_notice"],
-        ["numba_internals"],
+        ["numba_compiler", "numba_internals"],
         ["disk_cache", "emit"],
         ["atomics", "intrinsics", "objects"],
         ["kernel", "machine"],

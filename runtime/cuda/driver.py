@@ -51,7 +51,10 @@ class Clear(NamedTuple):
 
 
 class Gpu:
-    """A GPU, through the context that other libraries of the process use too, and one stream."""
+    """A GPU, through the context that other libraries of the process use too: one stream, and another for uploads.
+
+    Neither waits for other streams by itself.
+    """
 
     def __init__(self, number: int) -> None:
         try:
@@ -73,7 +76,8 @@ class Gpu:
         major = self._do("cuDeviceGetAttribute", attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device)
         minor = self._do("cuDeviceGetAttribute", attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device)
         self.arch = f"sm_{major}{minor}"
-        self._stream = self._do("cuStreamCreate", 1)
+        self._stream, self._uploads = (self._do("cuStreamCreate", 1) for _ in range(2))
+        self._uploaded = self._do("cuEventCreate", driver.CUevent_flags.CU_EVENT_DISABLE_TIMING)
         self._functions: dict[bytes, Any] = {}
 
     def _do(self, name: str, *arguments: Any) -> Any:
@@ -107,19 +111,26 @@ class Gpu:
         return found
 
     def upload(self, target: int, array: Array) -> None:
-        """Copy a dense array to the GPU; done when it returns."""
+        """Copy a dense array to the GPU, beside what was started before; all that is asked for later waits for it.
+
+        When it returns the array has been read, or if its memory is pinned, when `wait` does. The driver reads memory
+        that is not pinned into its own, and goes on from there when this has returned.
+        """
         if array.nbytes:
-            self._do("cuMemcpyHtoD", target, array.ctypes.data, array.nbytes)
+            self._do("cuMemcpyHtoDAsync", target, array.ctypes.data, array.nbytes, self._uploads)
+            self._do("cuEventRecord", self._uploaded, self._uploads)
+            self._do("cuStreamWaitEvent", self._stream, self._uploaded, 0)
 
     def download(self, array: Array, source: int) -> None:
         """Copy to a dense array from the GPU; done when it returns."""
         if array.nbytes:
-            self._do("cuMemcpyDtoH", array.ctypes.data, source, array.nbytes)
+            self._do("cuMemcpyDtoHAsync", array.ctypes.data, source, array.nbytes, self._stream)
+            self.wait()
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copy within the GPU; done when it returns."""
-        self._do("cuMemcpyDtoD", target, source, nbytes)
-        self._do("cuCtxSynchronize")
+        self._do("cuMemcpyDtoDAsync", target, source, nbytes, self._stream)
+        self.wait()
 
     # ------------------------------------------------------------------ code
 
@@ -186,7 +197,7 @@ class Gpu:
         self._do("cuGraphLaunch", graph, self._stream)
 
     def wait(self) -> None:
-        """Until all graphs that were started have ended."""
+        """Until all graphs that were started have ended, and what they waited for."""
         self._do("cuStreamSynchronize", self._stream)
 
 

@@ -65,7 +65,18 @@ def verified(device: Device) -> Iterator[tuple[str, Any]]:
     yield "verify", [] if device == "cpu" else [str(check) for check in step.verify(3).failures]
 
 
-PARTS: tuple[Callable[[Device], Iterator[tuple[str, Any]]], ...] = (trained, functions, verified)
+def large(device: Device) -> Iterator[tuple[str, Any]]:
+    rng = np.random.default_rng(0)
+    batches = [tuple(rng.standard_normal((256, 2048)).astype(np.float32) for _ in range(2)) for _ in range(4)]
+    params = {"w": rng.standard_normal((2048, 2048)).astype(np.float32) / 64}
+    step = capture(
+        lambda p, b: ops.mse_loss(ops.tanh(b[0] @ p["w"]), b[1]), params, Adam(1e-3), batches[0], device=device
+    )
+    yield "losses of large batches", [float(step(batches[i % 4])) for i in range(40)]
+    yield "digest behind them", step.digest()
+
+
+PARTS: tuple[Callable[[Device], Iterator[tuple[str, Any]]], ...] = (trained, functions, verified, large)
 
 
 def main() -> int:

@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 
 from ....base.arrays import Array
-from ...v2.format.additive import SUMS, additive_digest, of_sums, value_digest
+from ...v2.format.additive import additive_digest, stored, value_digest
 from ...v2.format.digest import Algorithm, canonical, dtype_name, numpy_dtype
 from .arrays import brought, format_name, here, reading
 from .tensor_digests import TensorDigests
 
-_BLOCK = 1 << 20
-"""Elements that are summed up at a time, so that what is needed for it stays small."""
+_BLOCK = 1 << 18
+"""Elements that are summed up at a time: sums of so many products of a byte and 16 bits are exact in float64."""
 
-_LOW = (1 << 32) - 1
+_PIECES = 8
+"""Pieces of 16 bits of a factor of an additive digest."""
+
 _STEP, _FIRST, _SECOND = (word - (1 << 64) for word in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 """The factors of SplitMix64 as PyTorch has them, whose integers are signed."""
 
@@ -39,6 +41,7 @@ class AdditiveDigests(TensorDigests):
         super().__init__(torch, algorithm)
         self._torch = torch
         self._waiting = list[tuple[_Pending, str, tuple[int, ...], Any]]()
+        self._first = dict[Any, Any]()
 
     def kind(self, tensor: Any) -> None:
         """All go the long way."""
@@ -48,7 +51,7 @@ class AdditiveDigests(TensorDigests):
         with reading(), self._torch.no_grad():
             there, pending = here(tensor.detach()), _Pending()
             name = format_name(there)
-            self._waiting.append((pending, name, tuple(there.shape), self._rows(there)))
+            self._waiting.append((pending, name, tuple(there.shape), self._sums(there)))
         return pending
 
     def of_array(self, array: Array) -> bytes:
@@ -67,50 +70,57 @@ class AdditiveDigests(TensorDigests):
             by_device[one[3].device].append(one)
         for those in by_device.values():
             with reading():
-                rows = iter(brought(self._torch.cat([rows for *_, rows in those])).view(np.uint64))
+                brought_sums = brought(self._torch.cat([sums.reshape(-1) for *_, sums in those])).astype(np.int64)
+            begin = 0
             for pending, name, shape, own in those:
-                additive = of_sums([next(rows) for _ in range(len(own))])
-                pending.digest = value_digest(self._algorithm, name, shape, additive)
+                sums = brought_sums[begin : begin + own.numel()].reshape(own.shape)
+                pending.digest = value_digest(self._algorithm, name, shape, _additive(sums))
+                begin += own.numel()
 
-    def _rows(self, tensor: Any) -> Any:
-        """The rows of `of_sums`, where the tensor lies."""
+    def _sums(self, tensor: Any) -> Any:
+        """For each block the sums of products of a piece of mix(i) and a byte of element i, and of the pieces alone."""
         torch = self._torch
         parts = torch.view_as_real(tensor) if tensor.is_complex() else tensor
-        bits, nan = self._bits(parts), self._nan(parts)
-        rows = [self._row(bits, nan, begin) for begin in range(0, bits.numel(), _BLOCK)]
-        return torch.stack(rows) if rows else bits.new_zeros((0, SUMS), dtype=torch.int64)
-
-    def _bits(self, tensor: Any) -> Any:
-        """The elements in row-major order, as integers."""
-        torch = self._torch
+        size, flat = parts.element_size(), parts.reshape(-1)
         kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-        return tensor.reshape(-1).view(kinds[tensor.element_size()])
+        bits = flat.view(kinds[size])
+        if flat.is_floating_point():
+            kind = numpy_dtype(format_name(flat))
+            nan = int(canonical(np.array(np.nan, kind)).view(f"u{size}"))
+            bits = torch.where(flat.isnan(), nan, bits)
+        elements, sums = bits.view(torch.uint8).reshape(-1, size), list[Any]()
+        for begin in range(0, len(elements), _BLOCK):
+            some = torch.nn.functional.pad(elements[begin : begin + _BLOCK].to(torch.float64), (0, 1), value=1.0)
+            sums.append(self._factors(some.device, begin)[:, : len(some)] @ some)
+        return torch.stack(sums) if sums else elements.new_zeros((0, _PIECES, size + 1), dtype=torch.float64)
 
-    def _nan(self, tensor: Any) -> tuple[Any, int] | None:
-        """Which elements are NaN, and the bits of its canonical form; None of integers."""
-        if not tensor.is_floating_point():
-            return None
-        kind = numpy_dtype(format_name(tensor))
-        return tensor.isnan().reshape(-1), int(canonical(np.array(np.nan, kind)).view(f"u{kind.itemsize}"))
-
-    def _row(self, bits: Any, nan: tuple[Any, int] | None, begin: int) -> Any:
-        torch, some = self._torch, bits[begin : begin + _BLOCK]
-        words = some.to(torch.int64)
-        if some.element_size() < 8:
-            words = words & (1 << 8 * some.element_size()) - 1
-        if nan is not None:
-            words = torch.where(nan[0][begin : begin + _BLOCK], nan[1], words)
-        twice = 2 * torch.arange(begin, begin + some.numel(), device=some.device)
-        low, high = _split_mix(twice) | 1, _split_mix(twice + 1)
-        (b0, b1), (m0, m1) = _halves(words), _halves(low)
-        products = [(b0 * m0,), (b0 * m1, b1 * m0), (b1 * m1,), (low,)]
-        halves = [sum(_halves(word)[i].sum() for word in each) for i in (0, 1) for each in products]
-        return torch.stack([*halves, ((words + 1) * high).sum()])
+    def _factors(self, device: Any, begin: int) -> Any:
+        """Pieces x elements of a block: 16 bits of mix(i) each, the lowest first. Those of the first block are kept."""
+        if begin == 0 and device in self._first:
+            return self._first[device]
+        torch = self._torch
+        words = _split_mix(torch.arange(2 * begin, 2 * (begin + _BLOCK), device=device))
+        words.view(-1, 2)[:, 0].bitwise_or_(1)
+        pieces = (words.view(torch.int16).to(torch.int32) & 0xFFFF).to(torch.float64).view(-1, _PIECES).T
+        if begin == 0:
+            self._first[device] = pieces
+        return pieces
 
 
 def is_elsewhere(tensors: Mapping[str, Any]) -> bool:
     """Whether any of these lies on a device, from which to copy all that is computed takes long."""
     return any(not tensor.is_cpu for tensor in tensors.values())
+
+
+def _additive(sums: Array) -> bytes:
+    """The additive digest from the sums of each block: of b · mix(i) by pieces and bytes, and of mix(i) by pieces."""
+    *by_byte, alone = sums.sum(0).T.tolist()
+    return stored(_joined(alone, 16) + _joined([_joined(pieces, 16) for pieces in by_byte], 8))
+
+
+def _joined(numbers: Sequence[int], bits: int) -> int:
+    """The sum of numbers, each moved on by so many bits more than the one before."""
+    return sum(number << bits * i for i, number in enumerate(numbers))
 
 
 def _split_mix(numbers: Any) -> Any:
@@ -124,7 +134,3 @@ def _split_mix(numbers: Any) -> Any:
 def _shifted(words: Any, by: int) -> Any:
     """Words shifted to the right, with zeros from the left."""
     return words >> by & (1 << 64 - by) - 1
-
-
-def _halves(words: Any) -> tuple[Any, Any]:
-    return words & _LOW, _shifted(words, 32)

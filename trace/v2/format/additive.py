@@ -10,8 +10,6 @@ from .digest import Algorithm, canonical, preamble
 from .sketch import split_mix
 
 ADDITIVE_BYTES = 16
-SUMS = 9
-"""Words from which the digest of a block follows."""
 
 _BLOCK = 1 << 16
 _ONE, _HALF, _LOW = np.uint64(1), np.uint64(32), np.uint64((1 << 32) - 1)
@@ -39,16 +37,11 @@ def additive_digest(array: Array, whole: Sequence[int] | None = None, offsets: S
     pair = elements.shape[array.ndim :]
     bits = elements.reshape(-1).view(f"<u{elements.itemsize}")
     axes = tuple(zip((*array.shape, *pair), (*shape, *pair), (*begins, *(0 for _ in pair)), strict=True))
-    rows = list[Array]()
+    total = 0
     for begin in range(0, bits.size, _BLOCK):
         some = bits[begin : begin + _BLOCK].astype(np.uint64)
-        rows.append(_sums(some, _positions(np.arange(begin, begin + some.size, dtype=np.uint64), axes)))
-    return of_sums(rows)
-
-
-def value_digest(algorithm: Algorithm, dtype: str, shape: Sequence[int], additive: bytes) -> bytes:
-    """The digest of a value on the way, in a trace whose header says so: of dtype, shape and additive digest."""
-    return algorithm.hash(preamble(dtype, shape) + additive)
+        total += _sum(some, _positions(np.arange(begin, begin + some.size, dtype=np.uint64), axes))
+    return stored(total)
 
 
 def added(digests: Iterable[bytes]) -> bytes:
@@ -57,10 +50,16 @@ def added(digests: Iterable[bytes]) -> bytes:
     >>> added([]) == bytes(16)
     True
     """
-    return _stored(sum(int.from_bytes(digest, "little") for digest in digests))
+    return stored(sum(int.from_bytes(digest, "little") for digest in digests))
 
 
-def _stored(total: int) -> bytes:
+def value_digest(algorithm: Algorithm, dtype: str, shape: Sequence[int], additive: bytes) -> bytes:
+    """The digest of a value on the way, in a trace whose header says so: of dtype, shape and additive digest."""
+    return algorithm.hash(preamble(dtype, shape) + additive)
+
+
+def stored(total: int) -> bytes:
+    """A sum as it is stored, modulo 2^128."""
     return (total % (1 << 8 * ADDITIVE_BYTES)).to_bytes(ADDITIVE_BYTES, "little")
 
 
@@ -81,30 +80,16 @@ def _positions(numbers: Array, axes: Sequence[tuple[int, int, int]]) -> Array:
     return found
 
 
-def of_sums(rows: Iterable[Array]) -> bytes:
-    """The digest from a row of `SUMS` unsigned words for each block of the tensor.
-
-    With b an element's bits, m the lower and M the upper word of mix, and halves of words as in b = b0 + 2^32 b1, a row
-    has the sums of b0 · m0, of b0 · m1 + b1 · m0, of b1 · m1 and of m, first those of the lower halves of these words,
-    then of the upper ones; and the sum of (b + 1) · M modulo 2^64.
-    """
-    total = 0
-    for row in rows:
-        *halves, raised = map(int, row)
-        lower, crossed, upper, mixed = (low + (high << 32) for low, high in zip(halves[:4], halves[4:], strict=True))
-        total += lower + mixed + (crossed << 32) + (upper + raised << 64)
-    return _stored(total)
-
-
-def _sums(bits: Array, positions: Array) -> Array:
-    """The row of a block."""
+def _sum(bits: Array, positions: Array) -> int:
+    """The sum of (b + 1) · mix(i) of a block, of which the products are taken in halves of words."""
     twice = positions + positions
     low, high = split_mix(twice) | _ONE, split_mix(twice + _ONE)
-    (b0, b1), (m0, m1) = _halves(bits), _halves(low)
-    words = [(b0 * m0,), (b0 * m1, b1 * m0), (b1 * m1,), (low,)]
-    halves = [np.add.reduce([np.add.reduce(_halves(word)[i]) for word in each]) for i in (0, 1) for each in words]
-    return np.array([*halves, np.add.reduce((bits + _ONE) * high)])
+    lower, upper = _total((bits & _LOW) * (low & _LOW)), _total((bits >> _HALF) * (low >> _HALF))
+    crossed = _total((bits & _LOW) * (low >> _HALF)) + _total((bits >> _HALF) * (low & _LOW))
+    raised = int(np.add.reduce((bits + _ONE) * high))
+    return lower + (crossed << 32) + (upper << 64) + _total(low) + (raised << 64)
 
 
-def _halves(words: Array) -> tuple[Array, Array]:
-    return words & _LOW, words >> _HALF
+def _total(words: Array) -> int:
+    """The exact sum of less than 2^32 words."""
+    return int(np.add.reduce(words & _LOW)) + (int(np.add.reduce(words >> _HALF)) << 32)

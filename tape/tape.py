@@ -1,6 +1,6 @@
 """The tape: a grow-only record of values and of how each was computed."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
@@ -9,16 +9,15 @@ from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from .errors import DomainError, DTypeError, GradientError, ShapeError
-from .graph.backward import DenseGrads, Live, cotangent, seed_of, sweep, zeros
-from .graph.hooks import Hook, HookHandle, Hooks
+from .errors import DomainError, DTypeError, ShapeError
+from .graph.hooks import Hooks
 from .graph.node import NO_ATTRIBUTES, Node
 from .graph.nonfinite import require_finite_value
 from .inspect.inspection import Inspection
 from .location import CodePosition, caller
 from .loops.call import BodyCall
 from .loops.record import record_call
-from .record.kinds import Kind, shown
+from .record.kinds import Kind
 from .record.op import Op
 from .values.by_name import require_flat
 from .values.dtypes import FLOATS, DType
@@ -31,11 +30,10 @@ S = TypeVarTuple("S")
 
 TRUTH = Kind(bool)
 
-Seed = npt.ArrayLike | AnyTensor | AnyVar | None
 Check = Literal["finite"] | None
 
 
-class Tape(Inspection, Generic[D]):
+class Tape(Inspection[D], Generic[D]):
     """A grow-only list of nodes: the id of a node is its index, and parents come before children.
 
     ``Tape()`` takes arrays of any element type; ``Tape(f32)`` and ``Tape(f64)`` take floats of that one only.
@@ -300,118 +298,3 @@ class Tape(Inspection, Generic[D]):
         node = Node(len(self._nodes), None, NO_ATTRIBUTES, value, (), requires_grad, name, self._scope, place)
         self._nodes.append(node)
         return node
-
-    # ------------------------------------------------------------------ backward
-
-    @overload
-    def backward_dense(
-        self, out: AnyVar | int, seed: Seed = None, *, create_graph: Literal[False] = False
-    ) -> DenseGrads[AnyTensor]: ...
-    @overload
-    def backward_dense(
-        self, out: AnyVar | int, seed: Seed = None, *, create_graph: Literal[True]
-    ) -> DenseGrads[AnyVar]: ...
-    def backward_dense(self, out: AnyVar | int, seed: Seed = None, *, create_graph: bool = False) -> DenseGrads[Any]:
-        """The gradient of ``out`` with respect to every node, or None where it does not arrive.
-
-        ``seed`` is the cotangent of ``out``; 1 for a scalar. With ``create_graph`` the backward pass is recorded
-        on this tape and the result holds Vars, which can be differentiated again.
-        Raises GradientError, ShapeError, DTypeError or TapeError.
-        """
-        return self._backward("backward_dense", out, seed, create_graph)
-
-    @overload
-    def backward_dense_from(
-        self, cotangents: Sequence[Any], *, create_graph: Literal[False] = False
-    ) -> DenseGrads[AnyTensor]: ...
-    @overload
-    def backward_dense_from(self, cotangents: Sequence[Any], *, create_graph: Literal[True]) -> DenseGrads[AnyVar]: ...
-    def backward_dense_from(self, cotangents: Sequence[Any], *, create_graph: bool = False) -> DenseGrads[Any]:
-        """`backward_dense` from one initial cotangent, or None, per node; what flows in is added to them.
-
-        Raises GradientError unless there is one entry per node, ShapeError or DTypeError for one that does not fit.
-        """
-        if not isinstance(cotangents, list | tuple | DenseGrads):
-            raise GradientError(f"backward_dense_from: argument 'cotangents': expected a list, got {shown(cotangents)}")
-        if len(cotangents) != len(self):
-            raise GradientError(
-                f"backward_dense_from: argument 'cotangents': expected one entry for each of {len(self)} nodes, "
-                f"got {len(cotangents)}"
-            )
-        checked = [
-            None if g is None else cotangent("backward_dense_from", f"cotangents[{node.id}]", node.value, g)
-            for node, g in zip(self._nodes, cotangents, strict=True)
-        ]
-        return self.sweep(checked, len(self) - 1, create_graph)
-
-    def backward_dense_all(self, out: AnyVar | int, seed: Seed = None) -> DenseGrads[AnyTensor]:
-        """`backward_dense` with zeros where the gradient does not arrive; no VJP runs for those nodes."""
-        grads = list(self._backward("backward_dense_all", out, seed, create_graph=False))
-        filled = [zeros(node.value) if g is None else g for node, g in zip(self._nodes, grads, strict=True)]
-        return DenseGrads(self._nodes, filled, self.node, {id for id, g in enumerate(grads) if g is None})
-
-    @overload
-    def backward(
-        self, out: AnyVar | int, seed: Seed = None, *, create_graph: Literal[False] = False
-    ) -> dict[int, AnyTensor]: ...
-    @overload
-    def backward(self, out: AnyVar | int, seed: Seed = None, *, create_graph: Literal[True]) -> dict[int, AnyVar]: ...
-    def backward(self, out: AnyVar | int, seed: Seed = None, *, create_graph: bool = False) -> dict[int, Any]:
-        """The gradients that arrive, by node id."""
-        return self._backward("backward", out, seed, create_graph).reached()
-
-    @overload
-    def backward_scalar(self, out: Var[D], *, create_graph: Literal[False] = False) -> DenseGrads[AnyTensor]: ...
-    @overload
-    def backward_scalar(self, out: Var[D], *, create_graph: Literal[True]) -> DenseGrads[AnyVar]: ...
-    def backward_scalar(self, out: Var[D], *, create_graph: bool = False) -> DenseGrads[Any]:
-        """`backward_dense` of a scalar, with seed 1. Raises ShapeError unless ``out`` is one."""
-        shape = self.value(out).sizes
-        if shape != ():
-            raise ShapeError(f"backward_scalar: argument 'out': expected shape (), got {shape}; reduce it first")
-        return self._backward("backward_scalar", out, None, create_graph)
-
-    def _backward(self, call: str, out: AnyVar | int, seed: Seed, create_graph: bool) -> DenseGrads[Any]:
-        node = self.node(out)
-        start = seed_of(call, node.value, seed)
-        if not node.requires_grad:
-            raise GradientError(
-                f"{call}: argument 'out': {node.title} depends on no leaf that requires a gradient; "
-                "make one with tape.param or tape.leaf"
-            )
-        cotangents: list[Any] = [None] * len(self)
-        cotangents[node.id] = start
-        return self.sweep(cotangents, node.id, create_graph)
-
-    def sweep(self, cotangents: list[Any], start: int, create_graph: bool, live: Live = None) -> DenseGrads[Any]:
-        """The reverse sweep down from node ``start``, from cotangents that fit."""
-        nodes, generation = self._nodes, self.generation
-
-        def lift(id: int) -> Any:
-            if not create_graph:
-                return nodes[id].value
-            var: AnyVar = Var(self, id, generation)
-            return var
-
-        accept: Callable[[Any], Any] = self._as_var if create_graph else _as_tensor
-        hooked = partial(self._hooks.run, accept=accept) if self._hooks else None
-        cotangents = [g if g is None else accept(g) for g in cotangents]
-        sweep(self._nodes, cotangents, start, lift, hooked, self._check, live, plain=not create_graph)
-        return DenseGrads(self._nodes, cotangents, self.node)
-
-    def hook(self, key: AnyVar | int | str, function: Hook) -> HookHandle:
-        """Call ``function(gradient)`` with the gradient of a node, once complete, in every backward pass.
-
-        What it returns, unless None, takes the gradient's place and flows on; under ``create_graph=True`` it gets
-        and may return Vars. Nodes come in decreasing id, the hooks of a node in the order in which they were
-        added, each given what the one before left. Raises TapeError for a node that is not on the tape,
-        GradientError if no gradient can arrive, and, during backward, for a replacement that does not fit.
-        """
-        return self._hooks.add(self.node(key), function)
-
-    def _as_var(self, g: AnyTensor | AnyVar) -> AnyVar:
-        return self.var(self.node(g).id).gradual if isinstance(g, Var) else self.const(g)
-
-
-def _as_tensor(g: AnyTensor | AnyVar) -> AnyTensor:
-    return g.value if isinstance(g, Var) else g

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .exporting.files import export
     from .file_version import TraceFileError
     from .frameworks.bisect_torch import bisect_torch
-    from .frameworks.jax_steps import record_jax
+    from .frameworks.jax.steps import record_jax
     from .frameworks.pytorch import record_torch
     from .frameworks.recompute import recompute
     from .frameworks.torch_callbacks import lightning_callback, transformers_callback
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     )
     from .v2.format.limits import Limits
     from .v2.read.op_digests import OpDigests
-    from .v2.read.reader import StepView
+    from .v2.read.step_view import StepView
     from .v2.repair.recover import Recovery, recover
     from .v2.verdict import Verdict
     from .v2.write.open_recorder import open_recorder, resume_recorder
@@ -87,7 +87,7 @@ _HOMES = {
     "RuleGroup": "..base.runs.run",
     "Run": "..base.runs.run",
     "StepTape": "..base.runs.completed_step",
-    "StepView": ".v2.read.reader",
+    "StepView": ".v2.read.step_view",
     "TapeNode": "..base.runs.completed_step",
     "TensorDifference": ".comparing.tensors",
     "Trace": ".trace",
@@ -111,7 +111,7 @@ _HOMES = {
     "open_recorder": ".v2.write.open_recorder",
     "open_trace": ".trace",
     "recompute": ".frameworks.recompute",
-    "record_jax": ".frameworks.jax_steps",
+    "record_jax": ".frameworks.jax.steps",
     "record_torch": ".frameworks.pytorch",
     "recover": ".v2.repair.recover",
     "replay": ".replaying.replay",

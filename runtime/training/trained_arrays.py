@@ -6,16 +6,18 @@ from ...screen.showing import counted
 from ..optim.groups import Optimizer
 from ..step.training_step import TrainingStep
 from .evaluating.evaluator import Evaluator
-from .step_runner import StepRunner
+from .saving.saved_run import SavedRun
 
 
 class TrainedArrays(Evaluator, ShownAsPanel):
     """The arrays of a `Trainer`, and what updates them."""
 
-    _run: StepRunner
+    _run: SavedRun
 
-    steps: int
-    """Steps done since the beginning of the run."""
+    @property
+    def steps(self) -> int:
+        """Steps done since the beginning of the run."""
+        return self._run.steps
 
     def _title(self) -> str:
         parameters = counted(sum(array.size for array in self.params.values()), "parameter")
@@ -23,7 +25,7 @@ class TrainedArrays(Evaluator, ShownAsPanel):
 
     def about(self) -> dict[str, object]:
         """A summary for people: parameters, optimizer, mode, how far it has come."""
-        return {**self._step.about(), "mode": self._run.mode, "steps done": f"{self.steps:,}"}
+        return {**self._step.about(), "mode": self._run.runner.mode, "steps done": f"{self.steps:,}"}
 
     @property
     def optimizer(self) -> Optimizer:
@@ -39,7 +41,8 @@ class TrainedArrays(Evaluator, ShownAsPanel):
     @property
     def witnessed(self) -> list[int]:
         """The numbers of the steps of a GPU that the CPU has recomputed, with the same bits, in this process."""
-        return [] if self._run.witness is None else [*self._run.witness.steps]
+        witness = self._run.runner.witness
+        return [] if witness is None else [*witness.steps]
 
     @property
     def params(self) -> dict[str, Array]:
@@ -70,4 +73,4 @@ class TrainedArrays(Evaluator, ShownAsPanel):
 
     @property
     def _step(self) -> TrainingStep:
-        return self._run.step
+        return self._run.runner.step

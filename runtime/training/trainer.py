@@ -1,46 +1,37 @@
 """The trainer: steps over batches, recorded and saved if asked, with the same bits in every mode."""
 
-from collections.abc import Callable, Iterable, Sequence
-from time import perf_counter
+from collections.abc import Iterable, Sequence
 from typing import Any
-
-import numpy as np
 
 from ...base.arrays import Arrays
 from ...base.runs.completed_step import Order
 from ...base.runs.keep import Keep, Mode
 from ...base.runs.run import OnNonfinite
 from ...base.system import FilePath
-from ...tape import NUMERICS, DomainError
+from ...tape import DomainError
 from ..captured.kept import PLAN_BYTES
 from ..captured.replayed_step import Device, OnShapeChange
 from ..data import Dataset
 from ..optim.groups import Optimizer
 from ..optim.patterns import Pattern
 from ..ranks.exchange import Exchange
-from ..ranks.same_run import agree_on_program, agree_on_run
-from ..step.batch import row_count
-from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
 from ..step.recipe import Recipe
-from ..step.state_digest import state_digest
-from ..step.training_step import SeveralSteps
 from .batch_stream import Cursor, Feed
 from .callback_list import CallbackList
 from .evaluating.fit_validation import FitValidation
 from .evaluating.forwards import Forwards
+from .fitting.fit import Fit
+from .fitting.journal import Journal
+from .fitting.peers import Peers
 from .history import History
-from .interrupt import held_interrupt
-from .pace import Pace
-from .progress import Reporter, reporting
 from .recorder_protocol import Traced, is_taken, taken, traced
 from .result import Result
-from .saving.checkpoint import Checkpoint, write_checkpoint
-from .saving.save_place import SavePlace, restored
+from .saving.checkpoint import Checkpoint
+from .saving.save_place import SavePlace
+from .saving.saved_run import SavedRun
 from .step_runner import StepMode, StepOptions, StepRunner
-from .trace_session import Journal
 from .trained_arrays import TrainedArrays
-from .watch import Watch
 
 
 class Trainer(TrainedArrays):
@@ -142,9 +133,8 @@ class Trainer(TrainedArrays):
     ) -> None:
         self._trace = traced(trace, record)
         self._place = SavePlace(checkpoint, checkpoint_every)
-        _require_ranks(ranks, self._trace)
-        self._ranks, self._writes = ranks, ranks is None or ranks.rank == 0
-        if self._writes and is_taken(self._trace) and not self._trace.overwrite and not self._place.exists():
+        self._peers = Peers(ranks, self._trace)
+        if self._peers.writes and is_taken(self._trace) and not self._trace.overwrite and not self._place.exists():
             raise taken("Trainer: argument 'trace'", self._trace)
         recipe = Recipe(
             *(optimizer, accumulate, clip_norm, clip_value),
@@ -162,25 +152,22 @@ class Trainer(TrainedArrays):
             plan_bytes=plan_bytes,
             witness=witness,
         )
-        self._run = StepRunner(loss_fn, params, recipe, how, model_state=model_state, seed=seed)
-        self._callbacks = CallbackList(callbacks)
-        self._forwards = Forwards(self._run.step, how)
-        self._averaged = Forwards(self._run.step, how, averages=True)
-        self.steps = 0
-        self.history = History(self._step.groups, 0)
+        runner = StepRunner(loss_fn, params, recipe, how, model_state=model_state, seed=seed)
+        self._run = SavedRun(runner, CallbackList(callbacks), writes=self._peers.writes)
+        self._forwards = Forwards(runner.step, how)
+        self._averaged = Forwards(runner.step, how, averages=True)
+        self.history = History(runner.step.groups, 0)
         """What the fit in progress, or the last one, has measured."""
-        self._loss: float | None = None
-        self._feed: Feed | None = None
-        self._last: Feed | None = None
-        self._validation: FitValidation | None = None
+        self._fit: Fit | None = None
+        """In progress, or the last one."""
         self._loaded: Checkpoint | None = None
-        self._journal = self._new_journal(None)
-        self._agreed = self._in_trace = self._measures_norm = False
+        """From which the next fit goes on."""
 
     def about(self) -> dict[str, object]:
         """A summary for people: parameters, optimizer, mode, files, how far it has come."""
         files = {"trace": self._trace.path if isinstance(self._trace, Keep) else None, "checkpoint": self._place.path}
-        last = {"last loss": None if self._loss is None else f"{self._loss:.6g}"}
+        loss = self._run.loss
+        last = {"last loss": None if loss is None else f"{loss:.6g}"}
         more = {**files, **last}
         return {**super().about(), **{name: value for name, value in more.items() if value is not None}}
 
@@ -230,172 +217,53 @@ class Trainer(TrainedArrays):
         the last one; WitnessError for a step of a GPU that the CPU recomputes with other bits, which it names, some
         steps later.
         """
-        observed = FitValidation.of(validation, validate_every, batches)
-        together, own = self._step.recipe.accumulate, self._run.own
+        observed = FitValidation.of(self._forwards, validation, validate_every, batches)
+        together, own = self._step.recipe.accumulate, self._run.runner.own
         start = self._start(batches)
         feed = Feed(batches, steps=steps, epochs=epochs, accumulate=together, cursor=start, own=own)
-        self._begin()
-        self._agree(
+        journal = self._new_journal()
+        self._loaded = None
+        self._peers.agree_on_fit(
+            self._run,
             {"batches": batches, "validation": validation},
             {"fit: steps": steps, "fit: epochs": epochs, "fit: validate_every": validate_every},
         )
-        self._feed = self._last = feed
-        self._validation, self._watch = observed, Watch(self._step)
-        self._measures_norm = gradient_norm or self._step.recipe.clip_norm is not None
-        self.history = history = History(self._step.groups, self.steps)
-        began = perf_counter()
-        shown = reporting(progress if self._writes else False, feed.left, feed.epoch_count, history.running)
-        with shown as reporter, held_interrupt() as check, self._journal as journal:
-            losses = self._train_epochs(feed, reporter, check)
-            journal.end(self._step)
-            self._in_trace = True
-        self._feed = None
-        found = self._watch.findings(history, self._step.recipe.clip_norm)
-        result = Result(np.array(losses), len(losses), perf_counter() - began, self._step.digest(), history, found)
-        for tell in self._callbacks.on_end:
-            tell(self, result)
-        return result
+        self._fit = fit = Fit(
+            *(self, self._run, feed, journal),
+            peers=self._peers,
+            place=self._place,
+            validation=observed,
+            gradient_norm=gradient_norm,
+        )
+        self.history = fit.history
+        return fit(progress if self._run.writes else False)
 
     @property
     def validates(self) -> bool:
         """Whether the fit in progress, or the last one, has a validation."""
-        return self._validation is not None
+        return self._fit is not None and self._fit.validation is not None
 
     def _start(self, batches: Iterable[Any]) -> Cursor:
         """Where a fit on these batches starts."""
         if self._loaded is not None:
             return self._loaded.cursor or Cursor()
-        return Cursor() if self._last is None else self._last.next(batches)
+        return Cursor() if self._fit is None else self._fit.feed.next(batches)
 
-    def _begin(self) -> None:
-        """Get ready for a fit. Raises DomainError if it would hide an earlier trace or checkpoint."""
-        goes_on = self._in_trace and self._trace is not None
+    def _new_journal(self) -> Journal:
+        """The trace of a fit. Raises DomainError if the fit would hide an earlier trace or checkpoint."""
+        fit, writes, loaded = self._fit, self._run.writes, self._loaded is not None
+        goes_on = not loaded and fit is not None and fit.journal.holds_run
         if goes_on and not isinstance(self._trace, Keep):
             raise DomainError(
                 "fit: argument 'trace': expected a path, in which a second fit goes on, got a recorder, which holds an "
                 "earlier fit and cannot be reopened; make a new Trainer with its own trace"
             )
-        begins = self._writes and self._loaded is None and not goes_on
+        begins = writes and not loaded and not goes_on
         if begins and is_taken(self._trace) and not self._trace.overwrite:
             raise taken("fit", self._trace, self._place.path)
-        if self._writes:
+        if writes:
             self._place.require_free()
-        done = self.steps if goes_on or self._loaded is not None else None
-        self._in_trace, self._loaded = goes_on or self._loaded is not None, None
-        self._journal = self._new_journal(done)
-
-    def _agree(self, data: dict[str, object], asked: dict[str, object]) -> None:
-        """Raise AgreementError if other ranks were asked for another fit."""
-        step = self._step
-        if self._ranks is not None:
-            law = {f"recipe: {name}": value for name, value in self._law().items()}
-            agree_on_run(self._ranks, self.steps, {**law, **asked, "steps done": self.steps}, data, step)
-
-    def _new_journal(self, loaded: int | None) -> Journal:
-        return Journal(self._trace, loaded=loaded, writes=self._writes)
-
-    def _train_epochs(self, feed: Feed, reporter: Reporter, check: Callable[[], None]) -> list[Any]:
-        """The loss of every step that is left, each done, recorded and told."""
-        for tell in self._callbacks.on_begin:
-            tell(self, feed.cursor.steps)
-        self._save_where_asked()
-        losses, pace = list[Any](), self._new_pace()
-        for epoch, take in feed.epochs():
-            self.history.begin_epoch(epoch)
-            while batches := take(min(pace.room(self.steps), self._journal.room(self.steps))):
-                while batches:
-                    began = perf_counter()
-                    done = self._train(batches)
-                    pace.took(perf_counter() - began, len(done.losses), len(batches))
-                    losses.extend(done.losses)
-                    self._finish_steps(feed, done, reporter, check)
-                    check()
-                    batches = batches[len(done.losses) :]
-            self._finish_epoch(feed, epoch, reporter, check)
-        self._run.finish()
-        self._save_where_asked()
-        return losses
-
-    def _new_pace(self) -> Pace:
-        recipe, validation = self._step.recipe, self._validation
-        told = bool(self._callbacks.on_step) or recipe.on_nonfinite == "record"
-        measured = self._measures_norm and recipe.clip_norm is None
-        every = [None if validation is None else validation.every, self._place.every]
-        return Pace(self._watch, alone=told or measured, periods=[int(n) for n in every if n is not None])
-
-    def _train(self, batches: Sequence[Any]) -> SeveralSteps:
-        """Do the first of these steps: as many as one launch can have, or one."""
-        journal, done = self._journal, None
-        if journal.takes_launches:
-            done = self._run.several(batches, self.steps, journal.launches)
-        return self._train_one(batches[0]) if done is None else done
-
-    def _train_one(self, batch: Any) -> SeveralSteps:
-        if not self._agreed:
-            self._agreed = True
-            if self._ranks is not None and not self._run.is_eager:
-                agree_on_program(self._ranks, self.steps, self._step, batch)
-        self._journal.begin(self._run.step)
-        self._in_trace = True
-        try:
-            tape = self._journal.tape(self.steps, lambda: self._run.tape(batch))
-            loss = self._run.witnessed(batch, self.steps)
-        except NonFiniteError as error:
-            raise self._where(error) from None
-        step = self._run.step
-        self._journal.step(self.steps, step, batch, tape)
-        norms = [step.gradient_norm()] if self._measures_norm else []
-        return SeveralSteps(row_count(batch), [loss], [step.metrics], norms)
-
-    def _where(self, error: Exception) -> Exception:
-        """An error of the next step, with the number of that step if it is a value that is not finite."""
-        if not isinstance(error, NonFiniteError):
-            return error
-        return NonFiniteError(f"fit: step {self.steps}: {error}; lower the learning rate or look at the batch")
-
-    def _finish_steps(self, feed: Feed, done: SeveralSteps, reporter: Reporter, check: Callable[[], None]) -> None:
-        """Note and tell what was done, then raise what ended the step behind it."""
-        n, step = len(done.losses), self._run.step
-        if n:
-            self._watch.steps(step, self.steps, done.rows, n)
-            self.steps += n
-            feed.count_steps(n)
-            self._loss = float(done.losses[-1])
-            self.history.add_steps(done.losses, done.metrics, done.norms)
-            reporter.steps(n)
-        if done.error is not None:
-            raise self._where(done.error) from None
-        self._tell(feed, check)
-
-    def _tell(self, feed: Feed, check: Callable[[], None]) -> None:
-        """Look at the last step where somebody wants to."""
-        if not self._run.step.is_finite:
-            self.history.note_nonfinite()
-        for tell in self._callbacks.on_step:
-            if tell(self, self.steps - 1, self._loss):
-                feed.stop()
-        if self._validation is not None and self._validation.is_due(self.steps):
-            self._validate(feed, self._validation, check)
-        if self._place.is_due(self.steps):
-            self._save_where_asked()
-
-    def _finish_epoch(self, feed: Feed, epoch: int, reporter: Reporter, check: Callable[[], None]) -> None:
-        assert self._loss is not None, "an epoch has a step"
-        if self._validation is not None and self._validation.every is None:
-            self._validate(feed, self._validation, check)
-        reporter.epoch(epoch, self.history.running())
-        self.history.end_epoch()
-        for tell in self._callbacks.on_epoch:
-            if tell(self, epoch, self._loss):
-                feed.stop()
-
-    def _validate(self, feed: Feed, validation: FitValidation, check: Callable[[], None]) -> None:
-        figures = validation.figures(self._forwards, check)
-        self.history.add_validation(figures)
-        self._journal.validation(figures)
-        for tell in self._callbacks.on_validation:
-            if tell(self, self.steps - 1, figures):
-                feed.stop()
+        return Journal(self._trace, loaded=self.steps if goes_on or loaded else None, writes=writes)
 
     # ------------------------------------------------------------------ checkpoints
 
@@ -406,13 +274,10 @@ class Trainer(TrainedArrays):
         is flushed to disk first. With ``ranks``, all call it and the first writes; any number of ranks, or one process,
         can continue. Raises OSError if the file cannot be written.
         """
-        self._journal.commit()
-        step, fit = self._step, self._feed or self._loaded
-        cursor = None if fit is None else fit.cursor
-        callbacks, arrays = self._callbacks.state(), step.whole_arrays()
-        if self._writes:
-            digest = state_digest(arrays["params"], arrays["state"], arrays["model_state"])
-            write_checkpoint(path, Checkpoint(self._law(), self.steps, self._loss, cursor, digest, arrays, callbacks))
+        if self._fit is not None and self._loaded is None:
+            self._fit.save(path)
+        else:
+            self._run.save(path, None if self._loaded is None else self._loaded.cursor)
 
     def load(self, path: FilePath) -> None:
         """Go back to where a checkpoint was saved, to the bit.
@@ -424,32 +289,6 @@ class Trainer(TrainedArrays):
         Raises CheckpointError, and changes nothing, for a damaged file, or one of another model, optimizer or numerics
         version; OSError if it cannot be read.
         """
-        checkpoint = restored(path, self._law(), self._step, self._callbacks)
-        self.steps, self._loss = checkpoint.steps, checkpoint.loss
-        self._loaded, self._feed, self._last = checkpoint, None, None
-        self._agreed = self._in_trace = False
+        self._loaded = self._run.load(path)
+        self._peers.forget()
         self._place.note(path)
-
-    def _law(self) -> dict[str, Any]:
-        """What decides the run besides its data."""
-        return {"numerics": NUMERICS, "seed": self._step.seed, **self._step.recipe.law}
-
-    def _save_where_asked(self) -> None:
-        if self._place.path is not None:
-            self.save(self._place.path)
-            self._place.note(self._place.path)
-
-
-def _require_ranks(ranks: object, trace: Traced | None) -> None:
-    """Raise DomainError for what are no ranks, or what they cannot record."""
-    if ranks is None:
-        return
-    if not isinstance(ranks, Exchange):
-        raise DomainError(
-            f"Trainer: argument 'ranks': expected what dgrr.runtime.ranks.init() returns, or None, got {ranks!r}"
-        )
-    if isinstance(trace, Keep) and trace.ops is not None:
-        raise DomainError(
-            "Trainer: argument 'trace': expected a Keep without 'ops' with ranks, of which none has all values of a "
-            f"step, got ops={trace.ops!r}; replay the trace in one process to see them"
-        )

@@ -1,28 +1,26 @@
 """Looking at a tape: its nodes as a table and as a graph, what went wrong on it and where."""
 
-from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import GradientError, TapeError
 from ..graph.backward import DenseGrads
-from ..graph.nodes import Nodes
+from ..graph.backward_passes import BackwardPasses
 from ..graph.nonfinite import NonFiniteReport, first_value
+from ..values.dtypes import DType
 from ..values.tables import PlainTable
 from ..var.var import AnyVar
 from .dot import dot
 from .explain import explain
 from .summary import overview, summary
 
+D = TypeVar("D", bound=DType)
 
-class Inspection(Nodes, ABC):
+
+class Inspection(BackwardPasses[D]):
     """What a tape says of itself; none of it changes the tape."""
 
     _kinds: dict[str, str]
     """What scopes are, by their dotted names: the classes of layers."""
-
-    @abstractmethod
-    def backward_dense(self, out: Any, seed: Any = None, *, create_graph: Any = False) -> DenseGrads[Any]:
-        """The gradient of every node."""
 
     def __str__(self) -> str:
         return str(overview(f"Tape #{self.number}", self._nodes))

@@ -173,6 +173,16 @@ class Context:
         return scoped
 
 
+def context(ctx: Context | None, layer: object) -> Context:
+    """``ctx``, for a layer that cannot do without. Raises DomainError, naming the layer, for None."""
+    if ctx is None:
+        raise DomainError(
+            f"{layer!r}: argument 'ctx': expected a Context, got None; "
+            "write loss_fn(p, batch, ctx) and call the model as model(p, x, ctx)"
+        )
+    return ctx
+
+
 class State(Mapping[str, AnyVar]):
     """Vars by name; a view of the entries under a prefix sees every update of the whole."""
 

@@ -1,8 +1,7 @@
 """Layers: frozen descriptions of functions of named parameters, and how they are joined. They hold no values."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, Generic, TypeVarTuple, cast, overload
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from typing_extensions import TypeVar
 
 from ...base.arrays import Array, Arrays
-from ..errors import DgrrError, DomainError, DTypeError
+from ..errors import DomainError, DTypeError
 from ..record.described import Described
 from ..values.dtypes import Float
 from ..values.shape import Dim
@@ -21,10 +20,11 @@ from ..var.method_types import UnknownAxis
 from ..var.var import AnyVar, Var
 from .context import Context
 from .on_arrays import on_arrays
-from .parameters import Having, Initialiser, Parameter, Parameters, count, having, initialised, overridden
-from .scope import Params as Params, Scope, missing
+from .parameters import Having, Initialiser, Parameter, Parameters, having, initialised, overridden
+from .parts import applied, held, unique
+from .scope import Params
+from .summary import summary
 
-T = TypeVar("T")
 F = TypeVar("F", bound=Float)
 S = TypeVarTuple("S")
 In = TypeVar("In", bound=Dim, default=Any)
@@ -94,7 +94,8 @@ class Layer(Described, ABC, Generic[In, Out]):
         Layers in a list, a tuple or a dict have names behind its own: ``blocks.0``, ``heads.left``.
         Raises DomainError for two of one name, as in ``{1: a, "1": b}``.
         """
-        return _once(self, "parts", [named for name, value in vars(self).items() for named in _named(name, value)])
+        found = [named for name, value in vars(self).items() for named in held(Layer, name, value)]
+        return unique(self, "parts", found)
 
     @overload
     def __call__(self: "AnyLayer", p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar: ...
@@ -127,13 +128,13 @@ class Layer(Described, ABC, Generic[In, Out]):
 
     def states(self) -> dict[str, Parameter]:
         """The state by name, own entries first. Raises DomainError for an own entry named as an own parameter."""
-        _once(self, "parameters and state", [*self.own_parameters().items(), *self.own_state().items()])
+        unique(self, "parameters and state", [*self.own_parameters().items(), *self.own_state().items()])
         return self._all(self.own_state(), {n: c.states() for n, c in self.children().items()})
 
     def _all(self, own: Parameters, parts: Mapping[str, Parameters]) -> dict[str, Parameter]:
         """Own entries and those of the parts, whose names begin with the part's."""
         below = [(f"{part}.{name}", p) for part, named in parts.items() for name, p in named.items()]
-        return _once(self, "parameters and state", [*own.items(), *below])
+        return unique(self, "parameters and state", [*own.items(), *below])
 
     def roles(self) -> dict[str, str]:
         """What each parameter is to its layer: "weight", "bias", "norm", "embedding", "slope", or a word of its own."""
@@ -188,22 +189,7 @@ class Layer(Described, ABC, Generic[In, Out]):
 
     def table(self) -> PlainTable:
         """One row per layer that has no parts, and the total."""
-        return PlainTable("", ("layer", "description", "parameters", "count"), list(self._rows("")))
-
-    def _rows(self, prefix: str) -> Iterator[dict[str, Any]]:
-        named, parts = self.own_parameters(), self.children()
-        if named or not parts:
-            shapes = ", ".join(f"{name} {p.shape}" for name, p in named.items())
-            yield {
-                "layer": prefix or "-",
-                "description": repr(self),
-                "parameters": shapes or "-",
-                "count": count(named),
-            }
-        for name, part in parts.items():
-            yield from part._rows(f"{prefix}.{name}" if prefix else name)
-        if parts and not prefix:
-            yield {"layer": "", "description": "", "parameters": "total", "count": count(self.parameters())}
+        return summary(self)
 
     def __str__(self) -> str:
         return str(self.table())
@@ -359,55 +345,5 @@ def as_layer(where: str, given: Any) -> Layer:
     return made
 
 
-def applied(part: Any, name: str, p: Params, x: AnyVar, ctx: Context | None, more: Mapping[str, Any]) -> AnyVar:
-    """`Layer.part` for one that is at hand; its nodes belong to the tape's scope of its name."""
-    prefix, tape = f"{name}.", getattr(x, "tape", None)
-    try:
-        with nullcontext() if tape is None else tape.scope(name, type(part).__name__):
-            y: AnyVar = part(Scope(p, prefix, part), x, ctx.scope(prefix) if isinstance(ctx, Context) else ctx, **more)
-    except DgrrError as error:
-        error.raised_in(name)
-        raise
-    return y
-
-
-def _named(name: str, value: Any) -> Iterator[tuple[str, Layer]]:
-    """The layers that an attribute holds, by name."""
-    if isinstance(value, Layer):
-        yield name, cast(Any, value)
-    elif isinstance(value, list | tuple | dict):
-        held: Any = cast(Any, value)
-        for key, each in held.items() if isinstance(value, dict) else enumerate(held):
-            yield from _named(f"{name}.{key}", each)
-
-
 def _steps(layer: Any) -> tuple[Layer, ...]:
     return layer.layers if isinstance(layer, Sequential) else (layer,)
-
-
-def _once(layer: Layer, what: str, named: Sequence[tuple[str, T]]) -> dict[str, T]:
-    """What is named, by name. Raises DomainError for a name that two have."""
-    found = dict(named)
-    if len(found) < len(named):
-        names = [name for name, _ in named]
-        again = next(name for name in names if names.count(name) > 1)
-        raise DomainError(f"{type(layer).__name__}: expected {what} with unique names, got {again!r} twice")
-    return found
-
-
-def parameter(p: Params, layer: Layer, name: str) -> AnyVar:
-    """``p[name]``. Raises DomainError, naming the layer and what there is, if it is missing."""
-    try:
-        return p[name]
-    except (KeyError, TypeError, IndexError):
-        raise missing(layer, p, name) from None
-
-
-def context(ctx: Context | None, layer: Layer) -> Context:
-    """``ctx``, for a layer that cannot do without. Raises DomainError, naming the layer, for None."""
-    if ctx is None:
-        raise DomainError(
-            f"{layer!r}: argument 'ctx': expected a Context, got None; "
-            "write loss_fn(p, batch, ctx) and call the model as model(p, x, ctx)"
-        )
-    return ctx

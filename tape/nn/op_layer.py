@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 
 from ..var.var import AnyVar, Var
 from .context import Context
-from .layer import F, Features, In, Layer, Out, Params, S, SameShape
+from .layer import F, Features, In, Layer, Out, S, SameShape
+from .scope import Params
 
 
 class OpLayer(Layer[In, Out]):

@@ -56,6 +56,14 @@ class Scope(Mapping[str, AnyVar]):
         return sum(1 for _ in self)
 
 
+def parameter(p: Params, layer: Any, name: str) -> AnyVar:
+    """``p[name]``. Raises DomainError, naming the layer and what there is, if it is missing."""
+    try:
+        return p[name]
+    except (KeyError, TypeError, IndexError):
+        raise missing(layer, p, name) from None
+
+
 def missing(layer: Any, p: Params, name: str) -> MissingParameterError:
     """The error for a name that is not among the parameters that a layer, or without one a function, asks for."""
     whole, prefix = (p.whole, p.prefix) if isinstance(p, Scope) else (p, "")

@@ -38,9 +38,8 @@ def test_one_writer_of_many_processes_and_none_in_a_forked_child(tmp_path: Path)
 
 
 WRITER = "from dgrr.trace.v2.write.writer import TraceWriter\n"
-FILE = (
-    "from dgrr.trace.v2.write.file import PartialFile\nfrom dgrr.base import system\nfrom contextlib import suppress\n"
-)
+SYSTEM = "from contextlib import suppress\nfrom dgrr.base import system\n"
+FILE = SYSTEM + "from dgrr.trace.v2.write.partial_file import PartialFile\n"
 
 BREAKS = {
     "a COMMIT before its fsync": (
@@ -79,7 +78,7 @@ PartialFile.sync = quiet
     ),
     "a checkpoint before the trace": (
         "power_cut.py train",
-        "from dgrr.runtime.training.trace_session import Journal\nJournal.commit = lambda journal: None",
+        "from dgrr.runtime.training.fitting.journal import Journal\nJournal.commit = lambda journal: None",
         "the trace is behind",
     ),
 }

@@ -50,7 +50,7 @@ from dgrr.runtime.step.state_digest import state_digest
 from dgrr.tape import NUMERICS, AnyTensor, Tape, f32, ops
 from dgrr.tape.numerics.engine import launch, threads
 from dgrr.tape.numerics.engine.code_for import target
-from dgrr.tape.numerics.engine.numba_internals import compiling
+from dgrr.tape.numerics.engine.numba_compiler import compiling
 from dgrr.tape.numerics.math.random import permutation, uniform
 from dgrr.tape.numerics.simd.operations import fma
 from dgrr.tape.ops import OPS

@@ -20,7 +20,7 @@ WINGS = tuple(wing for floor in FLOORS["."] for wing in floor)
 LATE_IMPORTS = {
     "runtime/captured/buffers.py",
     "runtime/captured/replayed_step.py",
-    "tape/numerics/engine/numba_internals.py",
+    "tape/numerics/engine/numba_compiler.py",
     "tape/numerics/llvm/worker.py",
     "trace/cli/arguments.py",
     "trace/cli/formats.py",
@@ -43,7 +43,8 @@ NUMBA = re.compile(r"tape/numerics/|tape/ops/\w+/kernels(/|\.py)|runtime/optim/(
 """Where numba may be imported."""
 
 INTERNALS = tuple(
-    f"tape/numerics/{name}.py" for name in ("engine/code_for", "engine/numba_internals", "interrupts", "llvm/link")
+    f"tape/numerics/{name}.py"
+    for name in ("engine/code_for", "engine/numba_compiler", "engine/numba_internals", "interrupts", "llvm/link")
 )
 """Where alone numba's internals and llvmlite may be imported."""
 PUBLIC = re.compile(r"numba(\.extending|\.types)?(\.[A-Za-z]\w*)?")

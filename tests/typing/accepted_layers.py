@@ -8,7 +8,7 @@ from given import Batch, Given, Hid, Img, In, Out
 from dgrr.tape import AnyVar, Float, Var, f32, nn, ops
 from dgrr.tape.nn import Layer, Linear, ReLU, SameShape, Sequential, Tanh
 from dgrr.tape.nn.context import Context
-from dgrr.tape.nn.layer import Params
+from dgrr.tape.nn.scope import Params
 
 F = TypeVar("F", bound=Float)
 S = TypeVarTuple("S")

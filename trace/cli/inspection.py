@@ -11,7 +11,8 @@ from ...base.ulp import exact
 from ..told import as_text
 from ..v2.errors import NotRecordedError
 from ..v2.read.op_digests import OpDigests
-from ..v2.read.reader import StepView, TraceReader
+from ..v2.read.reader import TraceReader
+from ..v2.read.step_view import StepView
 from .answer import Fact, listed, untold
 from .arguments import UsageError
 

@@ -14,13 +14,13 @@ from ..v2.read.op_digests import OpDigests
 from ..v2.read.reader import TraceLike, TraceReader, reading
 from ..v2.verdict import Verdict
 from .calls.call_difference import COMPUTED
-from .calls.drift import NEAR, elsewhere, first_change
 from .causes import first_call_of, first_op_of, hidden_call_of, schema_cause, step_cause
+from .judged_drift import tell_drift
 from .losses import loss_curves
 from .policy import Policy, PolicyLike
 from .result import Cause, Comparison
 from .search import first_divergent
-from .settings import differing, environment_of, framework_of, header_of, rule_of, shown
+from .settings import differing, environment_of, header_of, rule_of
 from .several.folders import compare_folders
 from .steps import Pair, StepDifference
 from .tensors import TensorDifference
@@ -144,10 +144,6 @@ def unreadable(names: list[str], error: TraceFileError) -> Comparison:
     return Comparison(names[0], names[1], error.verdict, error.text) if found is None else found
 
 
-def _near(a: float, b: float) -> bool:
-    return abs(float(a) - float(b)) <= NEAR * max(abs(float(a)), abs(float(b)))
-
-
 class _Comparing:
     """One comparison of two open traces."""
 
@@ -261,50 +257,9 @@ class _Comparing:
         result.call = call
         if call is not None:
             result.sentence += f"; earliest {call.short}"
-        self._tell_drift(result)
+        tell_drift(self.pair, self.environment, result)
         result.notes += notes(self.pair, step, cause, found, op)
         return result
-
-    def _tell_drift(self, result: Comparison) -> None:
-        """Say of a run of another framework on another machine or library whether the code is the same."""
-        moved = elsewhere(self.environment, framework_of(self.a))
-        if not moved or not framework_of(self.a) or result.step is None:
-            return
-        where = ", ".join(f"{key}: {shown(x)} -> {shown(y)}" for key in moved for x, y in [self.environment[key]])
-        if result.cause is Cause.ENVIRONMENT:
-            self._judge_drift(result, where)
-        elif result.call is None and result.cause in (Cause.GRADIENT, Cause.UPDATE):
-            cure = "record_torch(…, level='op')"
-            result.notes.append(f"drift or change: no calls of ops are recorded at step {result.step}, {cure}; {where}")
-
-    def _judge_drift(self, result: Comparison, where: str) -> None:
-        """Call it drift if no later step shows other code, and losses are near each other."""
-        pair, step = self.pair, result.step or 0
-        later = range(step + 1, pair.steps.stop)
-        changed = next(((k, text) for k in later if (text := self._changed(k))), None)
-        if changed is not None:
-            result.cause = Cause.MODEL
-            result.sentence = (
-                f"step {changed[0]} is not the same code: {changed[1]}; before it, drift: {result.sentence}"
-            )
-            return
-        result.notes.append(f"drift: every recorded op is called with the same arguments as before; {where}")
-        sized = [tensor for tensor in result.tensors if tensor.what == "grad" and tensor.eps is not None]
-        if sized:
-            most = max(sized, key=lambda tensor: tensor.eps or 0.0)
-            result.notes.append(f"drift: by up to {most.eps:.2g} eps of the largest element, in the {most.title}")
-        if not all(_near(*(view.loss for view in pair.views(k))) for k in pair.steps):
-            result.notes.append(f"more than drift: losses are more than {NEAR} apart, relatively")
-        elif pair.policy.drift:
-            result.verdict = Verdict.DRIFT
-            result.sentence += "; what follows is compared by its losses alone"
-
-    def _changed(self, k: int) -> str:
-        """What shows that other code ran in a step, whatever the values are; empty if nothing does."""
-        found, calls = self.pair.step(k), self.pair.calls(k)
-        told = [f"another {key}: {shown(x)} -> {shown(y)}" for key, (x, y) in found.told.items()]
-        call = None if calls is None else first_change(*calls)
-        return "; ".join([*told, *(["another batch"] if found.data else []), *([] if call is None else [call.short])])
 
     def _equal(self) -> Comparison:
         pair, length = self.pair, len(self.pair.steps)

@@ -19,7 +19,8 @@ from ..replaying.replay_state import ReplayState, Rules
 from ..v2.errors import NonFiniteStepError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch
-from ..v2.read.reader import StepView, TraceReader, open_reader
+from ..v2.read.reader import TraceReader, open_reader
+from ..v2.read.step_view import StepView
 from ..v2.verdict import Verdict
 from ..v2.write.open_recorder import open_recorder
 from ..v2.write.recorder import TraceRecorder

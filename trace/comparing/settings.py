@@ -8,7 +8,8 @@ from typing import Any, TypeAlias, cast
 from ...base.runs.completed_step import LOSS_SCALE
 from ..v2.format.constants import FOREIGN_NUMERICS, FRAMEWORK_EVENT
 from ..v2.format.schema import CLIPPING
-from ..v2.read.reader import StepView, TraceReader
+from ..v2.read.reader import TraceReader
+from ..v2.read.step_view import StepView
 
 Differing: TypeAlias = dict[str, tuple[Any, Any]]
 """Key → what it is in `a` and in `b`; None where there is no such key. Keys in which both agree are absent."""

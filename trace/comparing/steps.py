@@ -15,8 +15,9 @@ from ..v2.format.digest import dtype_name
 from ..v2.format.schema import TensorSpec
 from ..v2.format.sketch import length, sketch
 from ..v2.read.op_digests import OpDigests
-from ..v2.read.reader import StepView, TraceReader
+from ..v2.read.reader import TraceReader
 from ..v2.read.recorded import What as Recorded
+from ..v2.read.step_view import StepView
 from .policy import Policy
 from .settings import Differing, differing, step_of
 from .tensors import Side, TensorDifference, tensor_difference

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...tape.values.tables import statistics
-from ..v2.read.reader import StepView, TraceReader
+from ..v2.read.reader import TraceReader
+from ..v2.read.step_view import StepView
 from .columns import Coded, Columns, wide
 
 _STATISTICS = ("norm", "min", "max", "zeros", "non-finite")

@@ -20,8 +20,9 @@ from ..v2.check.difference import Difference
 from ..v2.check.report import Finding
 from ..v2.errors import InvalidTraceError, NotRecordedError
 from ..v2.format.constants import COMPUTED, FRAMEWORK_EVENT, RecordMode, TensorRole
-from ..v2.read.reader import StepView, TraceReader, open_reader
+from ..v2.read.reader import TraceReader, open_reader
 from ..v2.read.recorded import What
+from ..v2.read.step_view import StepView
 from ..v2.verdict import Verdict
 from .laws import law_of, parted
 from .shared import Framework

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from ..v2.read.reader import StepView, TraceReader
+from ..v2.read.reader import TraceReader
+from ..v2.read.step_view import StepView
 
 _OF_A_STEP = {"calls", "has_keyframe", "keyframe", "keyframe_digests", "ops", "sketch", "tensor"}
 """What is asked of a trace by the number of a step."""

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..v2.read.reader import StepView, TraceReader, open_reader
+from ..v2.read.reader import TraceReader, open_reader
+from ..v2.read.step_view import StepView
 
 _HYPERPARAMETERS, _TENSORS, _LOSSES = 10, 40, 40
 

@@ -11,7 +11,8 @@ from ...base.runs.completed_step import of_group
 from ...runtime.library.export import Library
 from ..v2.format.constants import DTYPE_CODES, StepFlag, TensorRole
 from ..v2.format.digest import NUMPY_DTYPES, Algorithm, dtype_name
-from ..v2.read.reader import StepView, TraceReader
+from ..v2.read.reader import TraceReader
+from ..v2.read.step_view import StepView
 from ..v2.write.tensors import CORRECTIONS
 
 NOWHERE = -1

@@ -24,7 +24,8 @@ from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Algorithm, TensorDigest, numpy_dtype, preamble
 from ..v2.format.schema import TensorSpec
 from ..v2.format.step import STEP
-from ..v2.read.reader import StepView, TraceReader
+from ..v2.read.reader import TraceReader
+from ..v2.read.step_view import StepView
 from ..v2.write.tensors import CORRECTIONS
 from .recorded_recipe import CannotPrepareError, RecordedRecipe, RulesOfSteps
 from .replay_state import ReplayState, Rules, by_name

@@ -21,7 +21,8 @@ from ...runtime.training.step_runner import StepOptions, StepRunner
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch
 from ..v2.format.step import STEP
-from ..v2.read.reader import StepView, TraceReader
+from ..v2.read.reader import TraceReader
+from ..v2.read.step_view import StepView
 from ..v2.write.fronts import FrontRows, StepFronts
 from ..v2.write.tensors import RecordedTensors
 from .execution import LossFn

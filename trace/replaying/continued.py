@@ -28,7 +28,8 @@ from ...screen.panels import ShownAsPanel
 from ...screen.showing import counted
 from ...tape import Tape
 from ..v2.format.digest import Batch
-from ..v2.read.reader import StepView, TraceReader
+from ..v2.read.reader import TraceReader
+from ..v2.read.step_view import StepView
 from ..v2.write.open_recorder import open_recorder
 from ..v2.write.recorder import TraceRecorder
 from .edited import EditedStep, Edits

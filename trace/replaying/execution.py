@@ -17,7 +17,8 @@ from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch
 from ..v2.format.schema import CLIP_EVENT
-from ..v2.read.reader import StepView, TraceReader
+from ..v2.read.reader import TraceReader
+from ..v2.read.step_view import StepView
 from ..v2.verdict import Verdict
 from .replay_state import ReplayState
 

@@ -12,7 +12,8 @@ from ...tape import NUMERICS
 from ..v2.check.difference import first_difference
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch
-from ..v2.read.reader import StepView, TraceReader
+from ..v2.read.reader import TraceReader
+from ..v2.read.step_view import StepView
 from ..v2.verdict import Verdict
 from .applied_steps import AppliedSteps
 from .captured_steps import STEPS, CapturedSteps, Done, are_many, together

@@ -19,7 +19,8 @@ from ...runtime.optim.rates.told_rate import ToldRate
 from ...runtime.step.recipe import Recipe
 from ...tape.record.kinds.values import NOT_NEGATIVE
 from ..v2.format.step import STEP
-from ..v2.read.reader import StepView, TraceReader
+from ..v2.read.reader import TraceReader
+from ..v2.read.step_view import StepView
 from .replay_state import recorded_groups
 
 

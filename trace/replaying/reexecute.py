@@ -16,7 +16,8 @@ from ..v2.check.report import Finding
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import NUMPY_DTYPES, Batch, InputDigest, TensorDigest, is_plain
-from ..v2.read.reader import StepView, TraceReader
+from ..v2.read.reader import TraceReader
+from ..v2.read.step_view import StepView
 from ..v2.verdict import Verdict
 from .execution import Batches, CannotExecuteError, ComputedStep, Execution, LossFn
 from .replay_state import ReplayState

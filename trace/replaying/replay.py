@@ -11,7 +11,8 @@ from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding, Report
 from ..v2.errors import InvalidTraceError, NotRecordedError
 from ..v2.format.constants import VERSION, RecordMode
-from ..v2.read.reader import StepView, TraceReader, open_reader
+from ..v2.read.reader import TraceReader, open_reader
+from ..v2.read.step_view import StepView
 from ..v2.verdict import Verdict
 from .execution import Batches, LossFn
 from .expected import require_expected, require_root

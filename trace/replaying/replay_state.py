@@ -20,7 +20,8 @@ from ...screen.named_arrays import NamedArrays
 from ..v2.format.constants import COMPUTED, TensorRole
 from ..v2.format.digest import TensorDigest
 from ..v2.format.schema import TensorSpec
-from ..v2.read.reader import StepView, TraceReader, open_reader
+from ..v2.read.reader import TraceReader, open_reader
+from ..v2.read.step_view import StepView
 from ..v2.write.tensors import CORRECTIONS
 
 Rules: TypeAlias = Collection[type[Rule]]

@@ -22,7 +22,8 @@ from ...tape.values.tables import PlainTable, statistics
 from ..v2.check.report import Finding
 from ..v2.errors import NotRecordedError
 from ..v2.format.constants import TensorRole
-from ..v2.read.reader import StepView, TraceLike, TraceReader, reading
+from ..v2.read.reader import TraceLike, TraceReader, reading
+from ..v2.read.step_view import StepView
 from ..v2.verdict import Verdict
 from .continued import Continuation, Origin, continue_from
 from .edited import UNEDITED, Edits

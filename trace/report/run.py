@@ -22,7 +22,8 @@ from ..replaying.travel import RebuildError, at
 from ..told import ToldOfRun, in_table, machine, readable
 from ..v2.check.report import Report
 from ..v2.errors import InvalidTraceError, NotRecordedError
-from ..v2.read.reader import StepView, TraceReader
+from ..v2.read.reader import TraceReader
+from ..v2.read.step_view import StepView
 from .chosen import chosen
 from .graph import rebuilt_graph, recorded_graph
 from .groups import groups

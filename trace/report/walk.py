@@ -11,7 +11,8 @@ from ..replaying.reexecute import FailedError, Model
 from ..replaying.replay_state import Rules
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import TensorRole
-from ..v2.read.reader import StepView, TraceReader
+from ..v2.read.reader import TraceReader
+from ..v2.read.step_view import StepView
 
 
 @dataclass(frozen=True, slots=True)

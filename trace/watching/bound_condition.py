@@ -9,7 +9,8 @@ from ...base.arrays import Array
 from ...base.suggest import listing
 from ..v2.errors import NotRecordedError
 from ..v2.format.constants import RecordMode, TensorRole
-from ..v2.read.reader import StepView, TraceReader
+from ..v2.read.reader import TraceReader
+from ..v2.read.step_view import StepView
 from .condition import Clause, Condition
 from .expression import ConditionError, Reference
 

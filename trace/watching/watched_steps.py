@@ -6,7 +6,8 @@ from ..replaying.recomputed import Recomputed, RunMode
 from ..replaying.reexecute import Model
 from ..replaying.replay_state import Rules
 from ..replaying.travel import require_numerics, require_state
-from ..v2.read.reader import StepView, TraceReader
+from ..v2.read.reader import TraceReader
+from ..v2.read.step_view import StepView
 from .bound_condition import BoundCondition, Found, float64
 from .nodes import NodesOf, Trial, WatchedNode
 

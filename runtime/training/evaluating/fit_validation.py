@@ -16,14 +16,14 @@ _WHERE = "fit: argument 'validation'"
 class FitValidation:
     """Loss and metrics on batches of their own."""
 
-    def __init__(self, data: object, every: int | None) -> None:
-        self._data = data
+    def __init__(self, forwards: Forwards, data: object, every: int | None) -> None:
+        self._forwards, self._data = forwards, data
         self.every = every
         """After how many steps; None: after every epoch."""
 
     @classmethod
-    def of(cls, data: object, every: int | None, trained: object) -> Self | None:
-        """What a fit on the batches ``trained`` was asked for, if anything.
+    def of(cls, forwards: Forwards, data: object, every: int | None, trained: object) -> Self | None:
+        """What a fit on the batches ``trained`` was asked for, if anything; ``forwards`` compute it.
 
         Raises DomainError for what has no batches, can be iterated only once, or gives other batches to the training
         once it was iterated here; for a number of steps below 1, or without anything to validate on.
@@ -38,15 +38,15 @@ class FitValidation:
         if not isinstance(data, Dataset | Epochs):
             require_batches(_WHERE, data)
             _require_again(data, trained)
-        return cls(cast(Any, data), every)
+        return cls(forwards, cast(Any, data), every)
 
     def is_due(self, steps: int) -> bool:
         """Whether to validate after so many steps."""
         return self.every is not None and steps % self.every == 0
 
-    def figures(self, forwards: Forwards, check: Callable[[], None]) -> dict[str, float]:
+    def figures(self, check: Callable[[], None]) -> dict[str, float]:
         """Their means, named as validation; ``check`` is called after every batch."""
-        found = measured(forwards, _WHERE, self._data, check)
+        found = measured(self._forwards, _WHERE, self._data, check)
         return {VALIDATION + name: value for name, value in found.items()}
 
 

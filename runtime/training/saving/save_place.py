@@ -1,15 +1,10 @@
 """Where a trainer saves its run by itself, how often, and what it finds there."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ....base.system import FilePath
 from ....tape import DomainError
-from ...step.training_step import StateError, TrainingStep
-from ..callback_list import CallbackList
-from .checkpoint import Checkpoint, CheckpointError, read_checkpoint
 
 
 class SavePlace:
@@ -42,34 +37,3 @@ class SavePlace:
             raise DomainError(
                 f"fit: the checkpoint {str(self.path)!r} already exists; load it to continue, or remove it"
             )
-
-
-def restored(path: FilePath, law: Mapping[str, Any], step: TrainingStep, callbacks: CallbackList) -> Checkpoint:
-    """A checkpoint whose arrays the step and whose states the callbacks have taken over.
-
-    Raises CheckpointError, and changes nothing, if it is of another law or model, or a callback refuses its state.
-    """
-    checkpoint = read_checkpoint(path)
-    for name, value in law.items():
-        saved = checkpoint.law.get(name)
-        if saved != value:
-            raise CheckpointError(f"load: {str(path)!r}: {name}: it was saved with {saved}, this run has {value}")
-    before = callbacks.state()
-    try:
-        _take_over(path, checkpoint, step, callbacks)
-    except CheckpointError:
-        callbacks.load_state(before)
-        raise
-    return checkpoint
-
-
-def _take_over(path: FilePath, checkpoint: Checkpoint, step: TrainingStep, callbacks: CallbackList) -> None:
-    try:
-        callbacks.load_state(checkpoint.callbacks)
-    except Exception as error:  # of the callbacks' own
-        text = f"load: {str(path)!r}: a callback does not take its state: {type(error).__name__}: {error}"
-        raise CheckpointError(text) from error
-    try:
-        step.load_state_dict(checkpoint.arrays)
-    except StateError as error:
-        raise CheckpointError(f"load: {str(path)!r} belongs to another model: {error}") from None

@@ -9,11 +9,11 @@ from ...numerics.math.exact import difference
 from ...record.kinds.values import Values, optional
 from ...var.var import AnyVar
 from ..checks import require_several
-from ..context import Context
+from ..context import Context, context
 from ..initializers import ones, zeros
 from ..kinds import SIZE
-from ..layer import Params, context
 from ..parameters import Parameter
+from ..scope import Params
 from .norm import Norm
 
 Part = Callable[[AnyVar], AnyVar]

@@ -7,8 +7,9 @@ from ...numerics.sizes import Sizes
 from ...values.shape import normal_axis
 from ...var.var import AnyVar, Var
 from ..context import Context
-from ..layer import F, Features, Layer, Params, S, SameShape, Step, as_layer
+from ..layer import F, Features, Layer, S, SameShape, Step, as_layer
 from ..op_layer import OpLayer
+from ..scope import Params
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from ...record.kinds.values import PROBABILITY
 from ...var.var import Var
-from ..context import Context
-from ..layer import F, Features, Layer, Params, S, SameShape, context
+from ..context import Context, context
+from ..layer import F, Features, Layer, S, SameShape
+from ..scope import Params
 
 
 @dataclass(frozen=True)

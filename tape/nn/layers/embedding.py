@@ -13,8 +13,9 @@ from ...var.var import AnyVar
 from ..context import Context
 from ..initializers import normal
 from ..kinds import SIZE
-from ..layer import Layer, Params, parameter
+from ..layer import Layer
 from ..parameters import Initialiser, Parameter
+from ..scope import Params, parameter
 
 ROW = Beside(
     "a row of the table, counted from either end, or None",

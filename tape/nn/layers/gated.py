@@ -10,8 +10,9 @@ from ..checks import require_channels
 from ..context import Context
 from ..initializers import constant, uniform_fan_in
 from ..kinds import SIZE
-from ..layer import Layer, Params, parameter
+from ..layer import Layer
 from ..parameters import Parameter, weight_and_bias
+from ..scope import Params, parameter
 from .linear import Linear
 
 

@@ -11,8 +11,9 @@ from ...values.shape import Dim
 from ...var.var import AnyVar, Var
 from ..context import Context
 from ..initializers import uniform_fan_in
-from ..layer import F, In, Layer, Out, Params, S, parameter
+from ..layer import F, In, Layer, Out, S
 from ..parameters import Parameter, weight_and_bias
+from ..scope import Params, parameter
 
 
 @dataclass(frozen=True, init=False)

@@ -11,8 +11,9 @@ from ..checks import require_channels, require_features, require_several
 from ..context import Context
 from ..initializers import ones, zeros
 from ..kinds import SIZE, multiple_of
-from ..layer import Layer, Params, parameter
+from ..layer import Layer
 from ..parameters import Initialiser, Parameter
+from ..scope import Params, parameter
 
 
 class Norm(Layer, kinds={"eps": NOT_NEGATIVE}):

@@ -7,8 +7,9 @@ from typing import Any
 from ...errors import DomainError
 from ...var.var import AnyVar
 from ..context import Context
-from ..layer import Layer, Params, as_layer
+from ..layer import Layer, as_layer
 from ..parameters import Parameter, Parameters
+from ..scope import Params
 
 
 @dataclass(frozen=True, init=False)

@@ -20,7 +20,7 @@ from typing import Any
 from ....base import kernel_cache
 from ..software import fma64, functions
 from .code_for import CODE_FOR, target
-from .numba_internals import VERSIONS, KernelCache, dumps, fuses, use_cache
+from .numba_compiler import VERSIONS, KernelCache, dumps, fuses, use_cache
 from .sources import sources_digest
 
 UNUSED_DAYS = 30

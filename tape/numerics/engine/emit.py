@@ -9,7 +9,8 @@ values, strides and offsets in bytes; no access assumes more than the alignment 
 from collections.abc import Sequence
 from typing import Any
 
-from .numba_internals import ir, target
+from .numba_compiler import target
+from .numba_internals import ir
 
 Builder = Any
 """An ``llvmlite.ir.IRBuilder``; its methods carry no types that a checker could follow."""

@@ -38,7 +38,7 @@ from .intrinsics import (
     retyped,
     word,
 )
-from .numba_internals import CFunc, callback, entry_point, is_kept
+from .numba_compiler import CFunc, callback, entry_point, is_kept
 from .objects import OBJECT, address_of
 
 Body = Callable[[Any, int, int, int], int]

@@ -34,7 +34,7 @@ from .intrinsics import (
     put_word,
     word,
 )
-from .numba_internals import entry_point, is_kept
+from .numba_compiler import entry_point, is_kept
 from .objects import OBJECT, address_of
 
 ROW = 4

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ....base import kernel_cache
 from .compile_notice import Told, compile_notice
-from .numba_internals import COMPILING
+from .numba_compiler import COMPILING
 from .threads import THREADS
 
 PATIENCE = 120.0

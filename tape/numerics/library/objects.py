@@ -15,10 +15,10 @@ from numba import types
 from ....base import kernel_cache
 from ....base.atomic_file import replacing
 from ....base.errors import DgrrError
-from ..engine import numba_internals
+from ..engine import numba_compiler
 from ..engine.disk_cache import stamp_of
 from ..engine.kernel import KERNELS
-from ..engine.numba_internals import callback, llvm_code
+from ..engine.numba_compiler import callback, llvm_code
 from ..llvm import kernel_text as texts
 from ..llvm.link import linked, machine_for, optimised
 from ..llvm.worker import serve
@@ -73,7 +73,7 @@ def _fma64() -> str:
 
 def _kept(name: str, source: Path, write: Any) -> str:
     """A text, from the folder of kernels if it is there."""
-    writers = (source, Path(texts.__file__), Path(numba_internals.__file__))
+    writers = (source, Path(texts.__file__), Path(numba_compiler.__file__))
     stamps = " ".join([name, *map(stamp_of, writers)])
     path = kernel_cache.folder() / f"{name}-{sha256(stamps.encode()).hexdigest()[:32]}.ll"
     if path.is_file():

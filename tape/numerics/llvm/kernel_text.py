@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 
 from ..engine.kernel import NUMBA_TYPES, Kernel
-from ..engine.numba_internals import callback, llvm_code
+from ..engine.numba_compiler import callback, llvm_code
 
 UNOWNED = "define internal void @NRT_{}(ptr %array) alwaysinline {{ ret void }}"
 """Numba counts the references to arrays; those of kernels have no owner."""

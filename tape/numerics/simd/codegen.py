@@ -10,7 +10,8 @@ from functools import cache
 
 from ..engine.code_for import VECTOR
 from ..engine.emit import I64, VOID, Builder, Value, bytes_of, shuffled
-from ..engine.numba_internals import assembly, ir
+from ..engine.numba_compiler import assembly
+from ..engine.numba_internals import ir
 
 CACHE_LINE = 64
 """Bytes; at least as many as the widest vector has."""

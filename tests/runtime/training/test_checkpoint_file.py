@@ -178,7 +178,7 @@ def test_another_run_is_refused(saved: Path, other: dict[str, Any], text: str) -
 
 
 def test_another_numerics_version_is_refused(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dgrr.runtime.training.trainer.NUMERICS", 77)
+    monkeypatch.setattr("dgrr.runtime.training.saving.saved_run.NUMERICS", 77)
     assert refused(small(), saved).startswith("load: 'PATH': numerics: it was saved with ")
 
 

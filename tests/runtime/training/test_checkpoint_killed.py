@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from dgrr.runtime import Adam, Callback, Dataset, Trainer
 from dgrr.runtime.optim import Cosine
+from dgrr.runtime.training.fitting.fit import Fit
 from dgrr.tape import nn, ops
 from dgrr.trace import TraceRecorder
 
@@ -53,7 +54,7 @@ class KillAt(Callback):
             kill()
 
 CALLS = {
-    "begin": (Trainer, "_train"),
+    "begin": (Fit, "_train"),
     "step": (TraceRecorder, "step"),
     "seal": (TraceRecorder, "seal"),
     "write_array": (np.lib.format, "write_array"),

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from types import FrameType
@@ -11,58 +12,53 @@ from typing import NamedTuple
 
 import pytest
 
-from dgrr.runtime.training.interrupt import held_interrupt
+from dgrr.runtime.training.fitting.interrupt import held_interrupt
 from dgrr.trace import open_trace
 
 # The context by itself.
+
+
+Check = Callable[[], None]
+Steps = Callable[[Check, list[str]], None]
 
 
 def ctrl_c() -> None:
     signal.raise_signal(signal.SIGINT)
 
 
-def test_an_interrupt_is_held_until_it_is_asked_for() -> None:
+def asked(check: Check, done: list[str]) -> None:
+    check()
+    ctrl_c()
+    done.append("held")
+    check()
+    done.append("never")
+
+
+def unasked(check: Check, done: list[str]) -> None:
+    ctrl_c()
+    done.append("held")
+
+
+def twice(check: Check, done: list[str]) -> None:
+    unasked(check, done)
+    ctrl_c()
+    done.append("never")
+
+
+HELD: dict[str, Steps] = {"until it is asked for": asked, "until the end": unasked, "but not a second": twice}
+
+
+@pytest.mark.parametrize("how", HELD)
+def test_an_interrupt_is_held(how: str) -> None:
     done = list[str]()
 
-    def steps() -> None:
+    def block() -> None:
         with held_interrupt() as check:
-            check()
-            ctrl_c()
-            done.append("the rest of the step")
-            check()
-            done.append("never")
+            HELD[how](check, done)
 
     with pytest.raises(KeyboardInterrupt):
-        steps()
-    assert done == ["the rest of the step"]
-
-
-def test_an_interrupt_that_nobody_asked_for_comes_at_the_end() -> None:
-    done = list[str]()
-
-    def steps() -> None:
-        with held_interrupt():
-            ctrl_c()
-            done.append("the rest of the block")
-
-    with pytest.raises(KeyboardInterrupt):
-        steps()
-    assert done == ["the rest of the block"]
-
-
-def test_a_second_interrupt_comes_at_once() -> None:
-    done = list[str]()
-
-    def steps() -> None:
-        with held_interrupt():
-            ctrl_c()
-            done.append("the first is held")
-            ctrl_c()
-            done.append("never")
-
-    with pytest.raises(KeyboardInterrupt):
-        steps()
-    assert done == ["the first is held"]
+        block()
+    assert done == ["held"]
 
 
 def failing_step() -> None:

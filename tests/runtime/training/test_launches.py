@@ -15,7 +15,7 @@ from dgrr.runtime import SGD, Adam, Callback, CaptureError, Dataset, Keep, NonFi
 from dgrr.runtime.captured.plans import Executable
 from dgrr.runtime.data import Epochs, Stream
 from dgrr.runtime.optim import Cosine
-from dgrr.runtime.training import pace
+from dgrr.runtime.training.fitting import pace
 from dgrr.tape import BoundsError, nn, ops
 from dgrr.trace import open_trace, validate
 
@@ -333,36 +333,31 @@ def test_a_change_of_what_the_function_reads(hidden: bool, tmp_path: Path, monke
     assert found.steps == (31 if hidden else 29)
 
 
-class Ending(Told):
-    def on_validation(self, trainer: Trainer, step: int, figures: Any) -> bool | None:
-        super().on_validation(trainer, step, figures)
-        return step == 19
+def ending(act: Callable[[], bool | None]) -> type[Told]:
+    class Ending(Told):
+        def on_validation(self, trainer: Trainer, step: int, figures: Any) -> bool | None:
+            super().on_validation(trainer, step, figures)
+            return act() if step == 19 else None
+
+    return Ending
 
 
-class Failing(Told):
-    def on_validation(self, trainer: Trainer, step: int, figures: Any) -> bool | None:
-        super().on_validation(trainer, step, figures)
-        if step == 19:
-            raise ZeroDivisionError("mine")
-        return None
+def failing() -> None:
+    raise ZeroDivisionError("mine")
 
 
-class Interrupting(Told):
-    def on_validation(self, trainer: Trainer, step: int, figures: Any) -> bool | None:
-        super().on_validation(trainer, step, figures)
-        if step == 19:
-            signal.raise_signal(signal.SIGINT)
-        return None
+def interrupting() -> None:
+    signal.raise_signal(signal.SIGINT)
 
 
 @pytest.mark.parametrize(
-    ("told", "error"), [(Ending, None), (Failing, ZeroDivisionError), (Interrupting, KeyboardInterrupt)]
+    ("act", "error"), [(lambda: True, None), (failing, ZeroDivisionError), (interrupting, KeyboardInterrupt)]
 )
 def test_a_callback_ends_the_run(
-    told: Any, error: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launches: list[int]
+    act: Any, error: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launches: list[int]
 ) -> None:
     fit = {"epochs": 3, "validation": DATA.take(8), "validate_every": 10}
-    found = both(tmp_path, monkeypatch, lambda: DATA.batches(4, seed=3), told=told, fit=fit)
+    found = both(tmp_path, monkeypatch, lambda: DATA.batches(4, seed=3), told=ending(act), fit=fit)
     assert (found.error and found.error[0], found.steps) == (error, 20)
     assert max(launches) > 1
 
@@ -527,49 +522,3 @@ def test_a_recorder_that_takes_single_steps_gets_them(tmp_path: Path, launches: 
     recorder = Counting()
     Trainer(plain, MODEL.init(0), Adam(0.05), trace=recorder).fit(DATA.batches(4, seed=3), epochs=1)
     assert (recorder.steps, launches) == (list(range(33)), [])
-
-
-# ------------------------------------------------------------------ how long
-
-
-class Unwatched:
-    """A `Watch` that looks at nothing."""
-
-    room = 99
-
-
-def rhythm(room: int = 99, **options: Any) -> pace.Pace:
-    watch: Any = Unwatched()
-    watch.room = room
-    return pace.Pace(watch, **{"alone": False, "periods": [], **options})
-
-
-def launch(made: pace.Pace, seconds: float) -> int:
-    """The length of the next launch, of which each step takes so long."""
-    n = made.room(0)
-    made.took(seconds * n, n, n)
-    return n
-
-
-def test_a_launch_is_bounded_by_time_and_by_those_who_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "SECONDS", 0.05)
-    made = rhythm(periods=[10])
-    assert [launch(made, 1e-6) for _ in range(6)] == [1, 2, 4, 8, 10, 10]
-    assert [made.room(steps) for steps in (7, 9, 10)] == [3, 1, 10]
-    made = rhythm(room=12)
-    assert [launch(made, 1e-6) for _ in range(6)] == [1, 2, 4, 8, 12, 12]
-    made = rhythm()
-    assert [launch(made, 0.006) for _ in range(6)] == [1, 2, 4, 8, 8, 8]
-    assert [launch(made, 1.0) for _ in range(2)] == [8, 1]
-    assert [launch(made, 1e-6) for _ in range(9)] == [1, 2, 4, 8, 16, 32, 64, 64, 64]
-    assert [launch(rhythm(alone=True), 1e-6) for _ in range(3)] == [1, 1, 1]
-
-
-def test_where_launches_end_early_little_is_asked_for() -> None:
-    made = rhythm()
-    for _ in range(10):
-        launch(made, 1e-6)
-    made.took(1e-6, 10, 64)
-    assert made.room(0) == 20
-    made.took(1e-6, 1, 20)
-    assert [launch(made, 1e-6) for _ in range(8)] == [1, 1, 1, 1, 1, 2, 4, 8]

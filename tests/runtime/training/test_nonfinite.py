@@ -148,7 +148,7 @@ def test_a_checkpoint_knows_it(tmp_path: Path) -> None:
     options: dict[str, Any] = {"mode": "eager", "on_nonfinite": "record", "trace": tmp_path / "t"}
     whole = traced(tmp_path / "whole", "eager")
     trainer = trained("eager", [GOOD, BAD], steps=2, checkpoint=place)
-    assert trainer._law()["on_nonfinite"] == "record"
+    assert trainer._run.law["on_nonfinite"] == "record"
     again = Trainer(loss_fn, PARAMS, Adam(0.1), **options)
     again.load(place)
     assert again._step.digest() != whole._step.digest()

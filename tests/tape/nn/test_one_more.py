@@ -24,7 +24,8 @@ from ...var.var import AnyVar
 from ..context import Context
 from ..initializers import ones
 from ..kinds import SIZE
-from ..layer import Features, Layer, Params, parameter
+from ..layer import Features, Layer
+from ..scope import Params, parameter
 from ..op_layer import Activation
 from ..parameters import Parameter
 

@@ -58,7 +58,7 @@ from dgrr.tape.numerics.engine.code_for import target
 from dgrr.tape.numerics.engine.disk_cache import stamp_of
 from dgrr.tape.numerics.engine.intrinsics import word
 from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, vector
-from dgrr.tape.numerics.engine.numba_internals import KernelCache, fuses
+from dgrr.tape.numerics.engine.numba_compiler import KernelCache, fuses
 from dgrr.tape.numerics.prepared.alike import Alike, BytePair
 from dgrr.tape.numerics.prepared.given import Given
 from dgrr.tape.numerics.prepared.moves import Appended, Counter, Move, Moves

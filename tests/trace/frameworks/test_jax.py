@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dgrr.trace import NonFiniteError, compare, open_trace, recompute, record_jax, replay
-from dgrr.trace.frameworks.jax_devices import Devices
+from dgrr.trace.frameworks.jax.devices import Devices
 from dgrr.trace.v2.format.digest import Algorithm, InputDigest
 
 jax: Any = pytest.importorskip("jax", reason="these tests need JAX: pip install -e '.[test,jax]'")

@@ -1,5 +1,8 @@
 """Recorded runs whose pages are looked at."""
 
+import json
+import re
+from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,7 @@ import pytest
 from dgrr.runtime import Adam, Keep, Trainer, data
 from dgrr.runtime.optim import StepDecay
 from dgrr.tape import NUMERICS, AnyVar, nn, ops
-from dgrr.trace import CompletedStep
+from dgrr.trace import CompletedStep, write_report
 
 from ...keeping import kept, recorder_of
 
@@ -55,6 +58,31 @@ def digits(folder: Path) -> Path:
 def other_digits(folder: Path) -> Path:
     """The same up to step 24; then the rate is another."""
     return _digits(folder / "other.dgrr", 0.1)
+
+
+KINDS = {"f64": "<f8", "f32": "<f4", "u32": "<u4", "u16": "<u2", "u8": "u1"}
+
+
+class Page:
+    """A page as a program reads it."""
+
+    def __init__(self, path: Path) -> None:
+        self.text = path.read_text(encoding="utf-8")
+        found = re.search(r'<script type="application/json" id="data">(.*?)</script>', self.text, re.DOTALL)
+        assert found is not None
+        self.data: Any = json.loads(found[1])
+
+    def array(self, reference: dict[str, Any]) -> Any:
+        found = re.search(rf'<script type="text/plain" id="array{reference["at"]}">([^<]*)</script>', self.text)
+        assert found is not None
+        return np.frombuffer(b64decode(found[1]), KINDS[reference["kind"]])
+
+
+@pytest.fixture(scope="session")
+def both(digits: Path, other_digits: Path, folder: Path) -> Page:
+    """The page of two runs that part, with a step of the first built again."""
+    write_report([digits, other_digits], folder / "both.html", make_run=model_run, rebuild=[3])
+    return Page(folder / "both.html")
 
 
 NOTES: dict[str, Any] = {"lr": 0.01, "decay": 0.5, "data": "digits", "layers": [16, 10]}

@@ -4,7 +4,6 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
 from types import TracebackType
 from typing import Any, Self, TypeAlias, overload
 
@@ -13,186 +12,24 @@ import numpy as np
 from ....base import system
 from ....base.arrays import Array
 from ....base.runs.called_op import CalledOp
-from ....base.runs.completed_step import Order, of_group
 from ....base.system import FilePath
 from ...file_version import open_regular
 from ..errors import NotRecordedError, UnsealedTraceWarning
-from ..format.constants import PARTIAL_SUFFIX, StepFlag, TensorRole
+from ..format.constants import PARTIAL_SUFFIX
 from ..format.documents.notes import NotesRecord
 from ..format.frames import EVENT, NOTES, EventRecord
 from ..format.header import Header
-from ..format.layout import BodyExtent
 from ..format.limits import Limits
 from ..format.of_step import VALIDATION
-from ..format.schema import CLIPPING
-from ..format.step import STEP, StepRecord
 from .locate import Locator, ReadMode
 from .op_digests import OpDigests
 from .publish_sealed import publish_sealed
 from .recorded import RecordedValues, What
-from .source import Frame, FrameSource, Source
+from .source import FrameSource, Source
+from .step_view import StepView
 
 TraceLike: TypeAlias = "FilePath | TraceReader"
 """A trace by its path, or open."""
-
-
-class StepView:
-    """One recorded step.
-
-    Attributes are those of the step's record (`step`, `loss`, `hyper` by name, `corrections`, `clip`,
-    `micro_batches`, `input_digest`, `root`, `link`; by tensor name `grad_digests`, `buffer_digests`, `state_digests`).
-    """
-
-    def __init__(self, trace: "TraceReader", frame: Frame, record: StepRecord | None) -> None:
-        self._trace, self._frame, self._record = trace, frame, record
-        self.step = frame.step
-        self.front: bytes = frame.front
-        """All that is recorded of the step but values of tensors, as the file has it."""
-
-    @property
-    def record(self) -> StepRecord:
-        """What the STEP says, by the fields of its front."""
-        if self._record is None:
-            self._record = self._trace.record_of(self._frame)
-        return self._record
-
-    @property
-    def loss(self) -> Any:
-        """The loss before the update, a numpy scalar."""
-        return self.record.loss[()]
-
-    @property
-    def clip(self) -> tuple[float, float] | None:
-        """Bound and scale of clipping by norm; None where nothing was clipped."""
-        return self.record.clip
-
-    @property
-    def micro_batches(self) -> int:
-        """How many batches in turn the step is of."""
-        return self.record.micro_batches
-
-    @property
-    def corrections(self) -> tuple[float, ...]:
-        """The bias corrections of its rules, group by group."""
-        return self.record.corrections
-
-    @property
-    def input_digest(self) -> bytes:
-        """Of its batch."""
-        return self.record.input_digest
-
-    @property
-    def link(self) -> bytes:
-        """Of the state chain."""
-        return self.record.link
-
-    @property
-    def root(self) -> bytes | None:
-        """Of the state after the step; None where it is not due."""
-        return self.record.root
-
-    @property
-    def hyper(self) -> dict[str, float]:
-        """Hyperparameter → value used; those of groups of params but the first have its number, as `lr#1`."""
-        return dict(zip(self._trace.hyperparameters, self.record.hyper, strict=True))
-
-    @property
-    def nonfinite(self) -> bool:
-        """Whether the loss, or a gradient as the optimizer consumed it, is infinite or NaN."""
-        return StepFlag.NON_FINITE in self.record.flags
-
-    @property
-    def order(self) -> Order:
-        """How the gradients of micro-batches were added: one after the other, or in pairs, level by level."""
-        return "tree" if StepFlag.TREE in self.record.flags else "chain"
-
-    @property
-    def clip_value(self) -> float | None:
-        """The bound of every element of the gradients; None where they were not clipped by value."""
-        return self.record.hyper[0] if self._trace.schema.clips_by_value else None
-
-    @property
-    def grad_digests(self) -> dict[str, bytes]:
-        """Param → digest of its gradient; params without one are absent."""
-        tensors = self._trace.schema.tensors
-        return {tensors[i].name: d for i, d in zip(self.record.grads, self.record.digests, strict=False)}
-
-    @property
-    def buffer_digests(self) -> dict[str, bytes]:
-        """Buffer → digest after the step."""
-        names = [t.name for t in self._trace.schema.tensors[self._trace.layout.states :]]
-        return dict(zip(names, self.record.digests[len(self.record.grads) :], strict=False))
-
-    @property
-    def state_digests(self) -> dict[str, bytes]:
-        """Tensor → digest after the step; empty where the state is not due."""
-        if self.root is None:
-            return {}
-        digests = self.record.state_in_order(self._trace.layout)
-        return {t.name: d for t, d in zip(self._trace.schema.tensors, digests, strict=True)}
-
-    @property
-    def content(self) -> bytes:
-        """What the state chain holds of the step: its front without link and batch id."""
-        return STEP.front(self._trace.layout).chained(self.front)
-
-    def body_into(self, memory: memoryview) -> None:
-        """Read the first bytes of the body to a place; none of them is held against its digest.
-
-        Raises InvalidTraceError.
-        """
-        self._trace.body_into(self._frame, memory)
-
-    def grad(self, name: str) -> Array:
-        """The recorded gradient of a param. Raises NotRecordedError."""
-        return self._trace.tensor(name, step=self.step, what="grad")
-
-    def gradients(self) -> dict[str, Array]:
-        """All recorded gradients by name; read at each call. Raises NotRecordedError in mode `digest`."""
-        mode = self._trace.header.mode
-        if not mode.has_gradients:
-            raise NotRecordedError(f"trace.gradients: a trace of record mode {mode.name.lower()!r} holds no gradients")
-        return self._load("grad")
-
-    def after(self) -> dict[str, Array]:
-        """The tensors whose values after the step are recorded in it, by name; read at each call."""
-        return self._load("after")
-
-    def buffers(self) -> dict[str, Array]:
-        """All buffers after the step by name; read at each call. Empty in mode `digest`."""
-        return self._load("after", TensorRole.BUFFER)
-
-    def ops(self) -> OpDigests | None:
-        """The digests of everything the step computed; None if not recorded."""
-        return self._trace.ops(self.step)
-
-    def calls(self) -> tuple[CalledOp, ...]:
-        """Every call of an op inside the step, in the order in which they ran; none where they are not recorded."""
-        return self._trace.calls(self.step)
-
-    def metrics(self) -> dict[str, float]:
-        """The metrics that the loss function returned, by name; empty if none are recorded."""
-        return self._trace.metrics(self.step)
-
-    def validation(self) -> dict[str, float]:
-        """What was measured on other data after the step, by name; empty if nothing is recorded."""
-        return self._trace.validation(self.step)
-
-    def shown(self) -> dict[str, Any]:
-        """What else is told of the step and has no method of its own here, by the name of what tells it."""
-        return self._trace.shown(self.step)
-
-    def extents(self) -> list[BodyExtent]:
-        """What the body of the STEP holds, and where."""
-        return self._trace.layout.step_body(self.step, self.record.grads, self.record.digests)
-
-    def _load(self, what: What, role: TensorRole | None = None) -> dict[str, Array]:
-        tensors = self._trace.schema.tensors
-        chosen = [e for e in self.extents() if e.what == what and role in (None, tensors[e.tensor].role)]
-        return {tensors[e.tensor].name: self._trace.load(self._frame, e) for e in chosen}
-
-    def __repr__(self) -> str:
-        return f"<step {self.step}: loss {self.loss!r}, {len(self.record.grads)} gradients>"
 
 
 class TraceReader(Sequence[StepView]):
@@ -221,12 +58,10 @@ class TraceReader(Sequence[StepView]):
         self.damage = self._locator.damage
         self._recorded = RecordedValues(self._locator)
 
-    @cached_property
+    @property
     def hyperparameters(self) -> tuple[str, ...]:
         """The names of a step's `hyper`, in their order."""
-        clipping = CLIPPING.hyperparameters if self.schema.clips_by_value else ()
-        groups = enumerate(self.schema.rules)
-        return *clipping, *[of_group(name, i) for i, group in groups for name in group.hyperparameters]
+        return self._recorded.hyperparameters
 
     @property
     def sealed(self) -> bool:
@@ -266,10 +101,10 @@ class TraceReader(Sequence[StepView]):
     def __getitem__(self, index: int | slice) -> StepView | list[StepView]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        return StepView(self, *self._locator.step(self._checked(index)))
+        return StepView(self._recorded, *self._locator.step(self._checked(index)))
 
     def __iter__(self) -> Iterator[StepView]:
-        return (StepView(self, *self._locator.step(i)) for i in self._locator.there)
+        return (StepView(self._recorded, *self._locator.step(i)) for i in self._locator.there)
 
     @property
     def loss(self) -> Array:
@@ -438,18 +273,6 @@ class TraceReader(Sequence[StepView]):
         if not 0 <= index < len(self):
             raise IndexError(f"trace: expected a step from 0 to {len(self) - 1}, got {step}")
         return index
-
-    def record_of(self, frame: Frame) -> StepRecord:
-        """What a STEP says."""
-        return self._locator.record(frame)
-
-    def body_into(self, frame: Frame, memory: memoryview) -> None:
-        """As many bytes of a body as there is room for, as they are. Raises InvalidTraceError."""
-        self._frames.body_into(frame, memory)
-
-    def load(self, frame: Frame, extent: BodyExtent) -> Array:
-        """One tensor of a body, held against its digest. Raises InvalidTraceError."""
-        return self._recorded.load(frame, extent)
 
 
 def open_reader(path: FilePath, *, limits: Limits | None = None, mode: ReadMode = "strict") -> TraceReader:

@@ -1,19 +1,21 @@
 """What is recorded of a step beside its STEP: values of tensors, and the digests of what it computed."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from ....base.arrays import Array
 from ....base.runs.called_op import CalledOp
-from ....base.runs.completed_step import TapeNode
+from ....base.runs.completed_step import TapeNode, of_group
 from ..errors import InvalidTraceError, NotRecordedError
 from ..format.digest import TensorDigest, numpy_dtype
 from ..format.frame_type import FrameType, R
 from ..format.frames import CALLS, FRAMES
 from ..format.layout import BodyExtent
 from ..format.of_step import METRICS, OPS, SKETCHES, VALIDATION, VALUES, Figures
+from ..format.schema import CLIPPING
 from ..format.step import StepRecord
 from ..verdict import Verdict
 from .locate import Locator
@@ -29,11 +31,18 @@ class RecordedValues:
     """Tensors and digests of ops in one file, each held against its digest when it is read."""
 
     def __init__(self, locator: Locator) -> None:
-        self._locator, self._frames = locator, locator.frames
+        self.locator, self._frames = locator, locator.frames
         self._schema, self._layout = locator.schema, locator.layout
         self._nodes: dict[int, tuple[TapeNode, ...]] = {}
         algorithm = locator.frames.algorithm
         self._digests = [TensorDigest(algorithm, t.dtype, t.shape) for t in self._schema.tensors]
+
+    @cached_property
+    def hyperparameters(self) -> tuple[str, ...]:
+        """The names of a step's `hyper`, in their order."""
+        clipping = CLIPPING.hyperparameters if self._schema.clips_by_value else ()
+        groups = enumerate(self._schema.rules)
+        return *clipping, *[of_group(name, i) for i, group in groups for name in group.hyperparameters]
 
     def tensor(self, name: str, step: int, what: What) -> Array:
         """A tensor of one step. Raises NotRecordedError where the file has none."""
@@ -53,7 +62,7 @@ class RecordedValues:
             return None
         frame, record, _ = found
         if record.nodes_at not in self._nodes:
-            self._nodes[record.nodes_at] = self._locator.nodes(record.nodes_at)
+            self._nodes[record.nodes_at] = self.locator.nodes(record.nodes_at)
         nodes = self._nodes[record.nodes_at]
         if len(nodes) != len(record.values):
             raise InvalidTraceError(Verdict.CORRUPT, "an OPS frame names no NODES frame of its length", frame.offset)
@@ -67,7 +76,7 @@ class RecordedValues:
     def calls(self, step: int) -> tuple[CalledOp, ...]:
         """The calls of ops of a step, in the order in which they ran; of the last time, where a run was resumed."""
         found = list[CalledOp]()
-        for record in self._locator.before_step(step, CALLS):
+        for record in self.locator.before_step(step, CALLS):
             found = [*found[: record.first], *record.calls]
         return tuple(found)
 
@@ -85,13 +94,13 @@ class RecordedValues:
 
     def shown(self, step: int) -> dict[str, Any]:
         """What else is told of a step, by the names of the types of frames that are shown as they are."""
-        frames = self._locator.of_step(step)
+        frames = self.locator.of_step(step)
         shown = {d.name.lower(): (d, frames[code]) for code, d in FRAMES.items() if d.shown and code in frames}
         return {name: d.shown(self._record(frame)[0]) for name, (d, frame) in shown.items() if d.shown}
 
     def _told(self, step: int, kind: FrameType[R]) -> tuple[Frame, R, list[BodyExtent]] | None:
         """A frame that tells more of a step, with what it says and its body, if there is one."""
-        frame = self._locator.of_step(step).get(kind.code)
+        frame = self.locator.of_step(step).get(kind.code)
         return None if frame is None else (frame, *self._record(frame))
 
     def _record(self, frame: Frame) -> tuple[Any, list[BodyExtent]]:
@@ -114,29 +123,29 @@ class RecordedValues:
         places: list[_Body] = []
         if what != "before":
             places.append(self._step_body(step))
-        elif step - 1 in self._locator.there:
+        elif step - 1 in self.locator.there:
             places.append(self._step_body(step - 1))
         number = step + (what == "after")
-        if what != "grad" and self._locator.has_keyframe(number):
+        if what != "grad" and self.locator.has_keyframe(number):
             places.append(self._keyframe_body(number))
         kinds = ("grad",) if what == "grad" else ("after", "before")
         return _first(places, position, kinds) or _first(self._kept_values(number - (what != "grad")), position, kinds)
 
     def _kept_values(self, step: int) -> list[_Body]:
         """The VALUES of a step, if there is one and it has them."""
-        found = self._told(step, VALUES) if step in self._locator.there else None
+        found = self._told(step, VALUES) if step in self.locator.there else None
         return [] if found is None else [(found[0], found[2])]
 
     def _step(self, step: int) -> tuple[Frame, StepRecord]:
-        frame, record = self._locator.step(step)
-        return frame, record or self._locator.record(frame)
+        frame, record = self.locator.step(step)
+        return frame, record or self.locator.record(frame)
 
     def _step_body(self, step: int) -> _Body:
         frame, record = self._step(step)
         return frame, self._layout.step_body(step, record.grads, record.digests)
 
     def _keyframe_body(self, step: int) -> _Body:
-        frame, record = self._locator.keyframe(step)
+        frame, record = self.locator.keyframe(step)
         return frame, self._layout.keyframe_body(record.digests)
 
     def _not_recorded(self, name: str, step: int, what: What) -> str:

@@ -22,7 +22,7 @@ from ..format.frames import EventRecord, KeyframeRecord
 from ..format.limits import Limits
 from ..read.source import FrameSource, Source
 from ..verdict import Verdict
-from ..write.file import is_torn
+from ..write.torn import is_torn
 from ..write.writer import TraceWriter
 from .halves import Half, require_alike, require_joined
 from .rewrite import Copied, copy_trace

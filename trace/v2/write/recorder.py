@@ -16,10 +16,11 @@ from ..format.digest import Algorithm, raw, state_root, tensor_digest
 from ..format.documents.notes import NotesRecord
 from ..format.frames import CALLS, KEYFRAME, NOTES, CallsRecord, encode_front_of_calls
 from ..format.of_step import METRICS, SKETCHES, VALIDATION, VALUES, encode_figures, encode_sketches, encode_values
-from ..format.step import STEP, StepRecord, encode_step
+from ..format.step import encode_step
 from .fronts import StepFronts
 from .kept_values import kept_values, sketches_of
 from .keyframe_schedule import KeyframeSchedule
+from .last_recorded import LastRecorded
 from .ops_schedule import OpsSchedule
 from .prepared.prepared_frames import PreparedFrames, StepRows
 from .repeated import Repeated
@@ -70,9 +71,7 @@ class TraceRecorder:
             written=writer.keyframes,
         )
         self._shown: tuple[str, ...] = ()
-        self._last: CompletedStep | None = None
-        self._last_front: bytes | memoryview = b""
-        self._last_digests: Sequence[bytes] = start.digests
+        self._last = LastRecorded(self._layout, tensors, start.digests)
         if self._keyframes.is_due(writer.steps):
             self._keyframe(start)
 
@@ -92,9 +91,9 @@ class TraceRecorder:
         Raises:
             DomainError: no step is recorded.
         """
-        if not self._last_front:
+        if not self._last.front:
             raise DomainError("recorder.link_behind: expected a step to be recorded before")
-        record = self._last_record._replace(step=step)
+        record = self._last.record(self.steps - 1)._replace(step=step)
         return encode_step(self._layout, previous, record)[: self._layout.digest_size]
 
     @property
@@ -128,15 +127,15 @@ class TraceRecorder:
         steps = self._writer.steps
         if done.step != steps:
             raise DomainError(f"recorder.step: expected step {steps}, got {done.step}; record each step once")
-        self._last, self._last_front, self._last_digests = None, b"", []
+        self._last.forget()
         shown = encode_figures(METRICS, self._layout, "recorder.step: metrics", done.metrics) if done.metrics else b""
         made = None if self._prepared is None else self._prepared.write(done)
-        self._last_front = made or self._write_by_parts(done)
+        self._last.front = made or self._write_by_parts(done)
         self._shown = tuple(done.metrics)
         if shown:
             self._writer.told(METRICS, shown)
         if self._repeated is not None:
-            self._compare_repeated(self._repeated, bytes(self._last_front))
+            self._compare_repeated(self._repeated, bytes(self._last.front))
         if done.tape is not None and self.wants_tape(done.step):
             self.record_tape(done.tape)
         self._schedule.spend(self._called)
@@ -145,15 +144,15 @@ class TraceRecorder:
             self._keep_values(done)
         self._keep_state_if_due(done)
         is_read = self.keeps_values or not self.digests_state(done.step)
-        self._last = done if is_read else _without_arrays(done)
+        self._last.done = done if is_read else _without_arrays(done)
 
     def settle(self) -> None:
         """Have the arrays of the last step change from now on: what is to be said of its state at the end is known.
 
         No effect where their values are kept.
         """
-        if self._last is not None and not self.keeps_values:
-            self._last_digests, self._last = self._digests_after(self._last), None
+        if not self.keeps_values:
+            self._last.settle()
 
     def _write_by_parts(self, done: CompletedStep) -> bytes:
         """Append the STEP of a step that cannot be made in one call; its front."""
@@ -194,7 +193,7 @@ class TraceRecorder:
         if steps == last.step:
             self.step(last)
             return
-        self._last, self._last_front, self._last_digests = last, rows.front, []
+        self._last.done, self._last.front = last, rows.front
         self._keep_state_if_due(last)
 
     def _keep_state_if_due(self, done: CompletedStep) -> None:
@@ -235,7 +234,7 @@ class TraceRecorder:
         """Write elements of the last step recorded, as far as the budget goes."""
         if not self._values_budget:
             return
-        kept = kept_values(self._layout, self._algorithm, self._last_record, done, self._values_budget)
+        kept = kept_values(self._layout, self._algorithm, self._last.record(done.step), done, self._values_budget)
         if kept:
             front = encode_values(self._layout, [(tensor.what, tensor.position) for tensor in kept])
             self._writer.told(VALUES, front, [raw(tensor.array) for tensor in kept])
@@ -304,14 +303,13 @@ class TraceRecorder:
         Raises:
             TraceWriteError: the file cannot be written.
         """
-        if (last := self._last) is not None:
-            self._last_digests = self._digests_after(last)
+        if (last := self._last.done) is not None:
             if last.step > 0:
                 self._keep_values(last)
             if self._sketches:
-                made = sketches_of(self._layout, self._last_record, last)
+                made = sketches_of(self._layout, self._last.record(last.step), last)
                 self._writer.told(SKETCHES, encode_sketches(self._layout, made))
-        self._writer.seal(self._last_digests)
+        self._writer.seal(self._last.digests())
 
     def close(self) -> None:
         """Leave the trace unsealed, readable as `PATH.partial`; no effect on a sealed or closed one."""
@@ -328,19 +326,6 @@ class TraceRecorder:
                 self.seal()
         finally:
             self.close()
-
-    def _digests_after(self, last: CompletedStep) -> Sequence[bytes]:
-        """Those of all tensors after the last step, in the order of the schema."""
-        if not self._layout.due(last.step):
-            return self._tensors.whole(last.params, last.state, last.model_state).digests
-        size, buffers, front = self._layout.digest_size, self._layout.schema.buffers, bytes(self._last_front)
-        root = len(front) - size
-        found = [front[i : i + size] for i in range(root - size * len(self._layout.schema.tensors), root, size)]
-        return found[buffers:] + found[:buffers]
-
-    @property
-    def _last_record(self) -> StepRecord:
-        return STEP.front(self._layout).decode(self._writer.steps - 1, bytes(self._last_front))
 
     def _keyframe_front(self, now: Snapshot) -> tuple[bytes, bytes]:
         """The front, and the state root in it."""

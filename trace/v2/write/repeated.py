@@ -19,7 +19,7 @@ from ..read.scan import Walk
 from ..read.source import Frame, FrameSource, Source
 from ..read.whole_frames import Hole, WholeFrames
 from ..verdict import Verdict
-from .file import torn_files
+from .torn import torn_files
 
 
 class RepeatedDifference(NamedTuple):

@@ -24,7 +24,7 @@ from ..read.scan import Walk
 from ..read.source import FrameSource, Source
 from ..read.whole_frames import WholeFrames
 from ..verdict import Verdict
-from .file import PartialFile
+from .partial_file import PartialFile
 from .repeated import Repeated
 from .writer import TraceWriter
 

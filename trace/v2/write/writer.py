@@ -24,7 +24,7 @@ from ..format.of_step import NODES, OPS, encode_ops
 from ..format.schema import Schema
 from ..format.step import STEP
 from ..read.scan import Walk
-from .file import PartialFile
+from .partial_file import PartialFile
 
 HELD_BYTES = 256 << 10
 WRITTEN_AT_ONCE = 32 << 10

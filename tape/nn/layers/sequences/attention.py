@@ -15,8 +15,9 @@ from ...checks import refuse
 from ...context import Context, PlaceInSequence
 from ...initializers import xavier_uniform, zeros
 from ...kinds import SIZE, multiple_of
-from ...layer import Layer, Params, parameter
+from ...layer import Layer
 from ...parameters import Parameter
+from ...scope import Params, parameter
 from ..dropout import dropped
 from .positions import Rotary
 

@@ -13,8 +13,9 @@ from ....var.var import AnyVar
 from ...context import Context
 from ...initializers import uniform_fan_in
 from ...kinds import SIZE, either
-from ...layer import Layer, Params, parameter
+from ...layer import Layer
 from ...parameters import Parameter
+from ...scope import Params, parameter
 
 Memory = tuple[AnyVar, ...]
 """What a cell keeps: h, or h and c."""

@@ -14,8 +14,9 @@ from ....var.var import AnyVar
 from ...context import Context, PlaceInSequence
 from ...initializers import normal
 from ...kinds import SIZE
-from ...layer import Layer, Params, parameter
+from ...layer import Layer
 from ...parameters import Parameter
+from ...scope import Params, parameter
 
 
 def _row(table: AnyVar, place: PlaceInSequence) -> AnyVar:

@@ -14,8 +14,8 @@ from ....var.var import AnyVar, Var
 from ...context import Context
 from ...initializers import uniform_fan_in
 from ...kinds import SIZE, either
-from ...layer import Params, parameter
 from ...parameters import Parameter
+from ...scope import Params, parameter
 from ..dropout import dropped
 from .cells import ELMAN, GRU_UNIT, LSTM_UNIT, Memory, Stepped, Unit, listed, projected, zeros_beside
 

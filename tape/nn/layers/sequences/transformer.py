@@ -8,7 +8,8 @@ from ....var.arithmetic import Constant
 from ....var.var import AnyVar
 from ...context import Context
 from ...kinds import SIZE
-from ...layer import Layer, Params, Step, as_layer
+from ...layer import Layer, Step, as_layer
+from ...scope import Params
 from ..activation import GELU
 from ..dropout import Dropout
 from ..linear import Linear

@@ -15,8 +15,8 @@ from ...checks import refuse
 from ...context import Context
 from ...initializers import uniform_fan_in
 from ...kinds import SIZE, multiple_of
-from ...layer import Params, parameter
 from ...parameters import Parameter, weight_and_bias
+from ...scope import Params, parameter
 from .spatial import BORDER, KERNEL, STEPS, EachAxis, Spatial
 
 PADDING_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}

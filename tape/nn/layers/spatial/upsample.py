@@ -10,8 +10,9 @@ from ....record.kinds.values import Values
 from ....var.var import AnyVar
 from ...context import Context
 from ...kinds import SIZE, Both
-from ...layer import Layer, Params
+from ...layer import Layer
 from ...op_layer import FloatOpLayer, OpLayer
+from ...scope import Params
 from .spatial import KERNEL
 
 SCALES = Values(

@@ -13,7 +13,7 @@ from numba.core.registry import cpu_target
 from dgrr.tape.numerics.engine.code_for import LEVELS, highest, host_level, levels, target
 from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.numerics.engine.machine import find_arrays
-from dgrr.tape.numerics.engine.numba_internals import compiling
+from dgrr.tape.numerics.engine.numba_compiler import compiling
 
 X86 = len(levels()) > 1
 

@@ -15,12 +15,8 @@ from numba.core import inline_closurecall
 from numba.core.caching import NullCache
 
 from dgrr.tape.numerics.engine.kernel import KERNELS
-from dgrr.tape.numerics.engine.numba_internals import (
-    NO_WRAPPERS,
-    compiling,
-    for_the_level,
-    replacements,
-)
+from dgrr.tape.numerics.engine.numba_compiler import compiling, for_the_level, replacements
+from dgrr.tape.numerics.engine.numba_internals import NO_WRAPPERS
 
 
 def code_of(name: str) -> str:
@@ -90,7 +86,7 @@ def test_the_runtime_of_numba_is_made_ready_as_ever() -> None:
     program = """
 from numba import njit
 from numba.core.runtime import rtsys
-from dgrr.tape.numerics.engine.numba_internals import compiling
+from dgrr.tape.numerics.engine.numba_compiler import compiling
 with compiling():
     njit(lambda x: x)(1)
 assert rtsys.library.get_pointer_to_function("nrt_unresolved_abort")

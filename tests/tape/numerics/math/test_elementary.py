@@ -13,6 +13,8 @@ from dgrr.tape.numerics import coefficients
 from dgrr.tape.numerics.math import elementary
 from dgrr.tape.numerics.simd import operations
 
+from .measured import bits, loop_over
+
 mpmath.mp.prec = 140
 
 NAMES = ("exp", "log", "tanh", "sigmoid")
@@ -20,15 +22,6 @@ DTYPES = (np.float32, np.float64)
 NUMBA_TYPES = {np.float32: types.float32, np.float64: types.float64}
 MAX_ULP = {"exp": 0.8, "log": 0.8, "tanh": 1.4, "sigmoid": 1.5}
 """The documented bounds."""
-
-
-def loop_over(function: Any) -> Any:
-    @njit(error_model="numpy")
-    def loop(x, y):
-        for i in range(x.size):
-            y[i] = function(x[i])
-
-    return loop
 
 
 def hardware_fma() -> bool:
@@ -73,11 +66,6 @@ def evaluate(name: str, x: np.ndarray) -> np.ndarray:
 
 def integers(dtype: type) -> type:
     return np.int32 if dtype is np.float32 else np.int64
-
-
-def bits(x: np.ndarray) -> np.ndarray:
-    """Bit patterns, one for all NaN."""
-    return np.where(np.isnan(x), x.dtype.type(np.nan), x).view(integers(x.dtype.type))
 
 
 def near(dtype: type, centres: list[float], reach: int) -> np.ndarray:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numba import from_dtype, njit
 
-from dgrr.tape.numerics.engine.numba_internals import compiling
+from dgrr.tape.numerics.engine.numba_compiler import compiling
 from dgrr.tape.numerics.exact_fma import fma as reference_fma
 from dgrr.tape.numerics.simd import operations
 

@@ -16,6 +16,8 @@ from dgrr.tape.numerics.math import elementary, inverse, trigonometry
 from dgrr.tape.numerics.math.reference.functions import reading
 from dgrr.tape.numerics.simd import operations
 
+from .measured import bits
+
 Array = npt.NDArray[Any]
 HOMES = [module.__name__ for module in (elementary, inverse, trigonometry)]
 KINDS = {np.float32: types.float32, np.float64: types.float64}
@@ -35,11 +37,6 @@ def case(request: Any) -> Any:
     """A formula and a float type."""
     name, dtype = request.param
     return FORMULAS[name], dtype
-
-
-def bits(x: Array) -> Array:
-    """Bit patterns, one for all NaN."""
-    return np.where(np.isnan(x), x.dtype.type(np.nan), x).view(f"i{x.itemsize}")
 
 
 def called(text: Callable[..., Any]) -> Any:

@@ -14,6 +14,8 @@ from dgrr.tape import Tape, ops
 from dgrr.tape.numerics.math import inverse
 from dgrr.tape.numerics.math.reference import functions as reference
 
+from .measured import bits, loop_over, ulps
+
 DTYPES = (np.float32, np.float64)
 MAX_ULP = {
     "atan": 0.85,
@@ -29,15 +31,6 @@ MAX_ULP = {
 MAX_ULP_ATAN2, MAX_ULP_TAN = 0.85, 2.2
 ODD = ("atan", "asin", "sinh", "asinh", "atanh")
 INF, NAN = np.inf, np.nan
-
-
-def loop_over(function: Any) -> Any:
-    @njit(error_model="numpy")
-    def loop(x, y):
-        for i in range(x.size):
-            y[i] = function(x[i])
-
-    return loop
 
 
 LOOPS = {name: loop_over(getattr(inverse, name)) for name in MAX_ULP}
@@ -60,20 +53,6 @@ def evaluate_atan2(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     out = np.full_like(a, 12345)
     atan2_loop(a, b, out)
     return out
-
-
-def bits(x: np.ndarray) -> np.ndarray:
-    """Bit patterns, one for all NaN."""
-    return np.where(np.isnan(x), x.dtype.type(np.nan), x).view(f"u{x.itemsize}")
-
-
-def ulps(y: Any, true: mpmath.mpf) -> float:
-    """The error in units of the float spacing at the true value."""
-    info = np.finfo(type(y))
-    if true == 0:
-        return 0.0 if y == 0 else np.inf
-    unit = max(mpmath.frexp(abs(true))[1] - 1, int(info.minexp)) - int(info.nmant)
-    return float(mpmath.ldexp(abs(mpmath.mpf(float(y)) - true), -unit))
 
 
 def worst(function: Any, y: np.ndarray, *given: np.ndarray) -> float:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 from numba import njit
 
-from dgrr.tape.numerics.engine.numba_internals import compiling
+from dgrr.tape.numerics.engine.numba_compiler import compiling
 from dgrr.tape.numerics.simd import operations
 
 Array = npt.NDArray[Any]

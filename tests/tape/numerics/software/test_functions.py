@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dgrr.tape.numerics.engine.numba_internals import fma64_module
+from dgrr.tape.numerics.engine.numba_compiler import fma64_module
 from dgrr.tape.numerics.exact_fma import fma
 from dgrr.tape.numerics.software.functions import FMA64, with_software
 

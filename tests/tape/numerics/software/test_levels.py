@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dgrr.tape.numerics.engine import disk_cache, numba_internals
+from dgrr.tape.numerics.engine import disk_cache, numba_compiler
 from dgrr.tape.numerics.engine.code_for import LEVELS, levels, target
 from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.numerics.engine.sources import sources
@@ -27,16 +27,16 @@ NUMERICS = Path(__file__).parents[1]
 def test_a_cpu_fuses_if_llvm_has_an_instruction_for_it(
     monkeypatch: pytest.MonkeyPatch, cpu: str, features: str, *, fuses: bool
 ) -> None:
-    monkeypatch.setattr(numba_internals, "target", lambda: (target()[0], cpu, features))
-    assert numba_internals.fuses.__wrapped__() is fuses
-    assert ("fmaf" not in numba_internals.assembly(numba_internals.FUSED)) is fuses
+    monkeypatch.setattr(numba_compiler, "target", lambda: (target()[0], cpu, features))
+    assert numba_compiler.fuses.__wrapped__() is fuses
+    assert ("fmaf" not in numba_compiler.assembly(numba_compiler.FUSED)) is fuses
 
 
 def test_code_for_elsewhere_is_left_to_what_makes_it_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numba_internals, "target", lambda: (target()[0], "generic", ""))
-    assert not numba_internals.fuses.__wrapped__()
-    monkeypatch.setattr(numba_internals, "CODE_FOR", "cpu 16 64")
-    assert numba_internals.fuses.__wrapped__()
+    monkeypatch.setattr(numba_compiler, "target", lambda: (target()[0], "generic", ""))
+    assert not numba_compiler.fuses.__wrapped__()
+    monkeypatch.setattr(numba_compiler, "CODE_FOR", "cpu 16 64")
+    assert numba_compiler.fuses.__wrapped__()
 
 
 def test_kept_code_depends_on_the_software_that_stands_in_it_and_other_code_does_not(

@@ -14,20 +14,13 @@ from dgrr.tape.numerics import coefficients
 from dgrr.tape.numerics.math import elementary
 from dgrr.tape.numerics.math.reference import functions as reference
 
+from ...numerics.math.measured import bits, loop_over, ulps
+
 DTYPES = (np.float32, np.float64)
 NAMES = ("log1p", "expm1", "erf", "softplus")
 MAX_ULP = {"log1p": 0.85, "expm1": 1.1, "erf": 1.3, "softplus": 1.6, "power": 0.8}
 """The documented bounds."""
 INF, NAN = np.inf, np.nan
-
-
-def loop_over(function: Any) -> Any:
-    @njit(error_model="numpy")
-    def loop(x, y):
-        for i in range(x.size):
-            y[i] = function(x[i])
-
-    return loop
 
 
 LOOPS = {name: loop_over(getattr(elementary, name)) for name in NAMES}
@@ -49,11 +42,6 @@ def evaluate(name: str, x: np.ndarray, exponent: float | None = None) -> np.ndar
     return y
 
 
-def bits(x: np.ndarray) -> np.ndarray:
-    """Bit patterns, one for all NaN."""
-    return np.where(np.isnan(x), x.dtype.type(np.nan), x).view(f"u{x.itemsize}")
-
-
 def true_value(name: str, x: mpmath.mpf, exponent: Any) -> mpmath.mpf:
     with mpmath.workprec(200):
         if name == "power":
@@ -71,8 +59,7 @@ def worst(name: str, x: np.ndarray, exponent: float | None = None) -> float:
         true = true_value(name, mpmath.mpf(float(given)), rounded)
         if abs(true) < float(info.max):
             assert np.isfinite(got)
-            unit = max(mpmath.frexp(true)[1] - 1, int(info.minexp)) - int(info.nmant)
-            found = max(found, float(mpmath.ldexp(abs(mpmath.mpf(float(got)) - true), -unit)))
+            found = max(found, ulps(got, true))
     return found
 
 

@@ -13,6 +13,8 @@ import pytest
 from dgrr.tape import Tape, ops
 from dgrr.tape.numerics.math.reference import functions as reference
 
+from ...numerics.math.measured import bits, ulps
+
 DTYPES = (np.float32, np.float64)
 MAX_ULP = 0.85
 """The documented bound."""
@@ -45,11 +47,6 @@ def evaluate(x: np.ndarray, exponent: np.ndarray) -> np.ndarray:
     return ops.pow(Tape[Any]().leaf(x), exponent).numpy()
 
 
-def bits(x: np.ndarray) -> np.ndarray:
-    """Bit patterns, one for all NaN."""
-    return np.where(np.isnan(x), x.dtype.type(np.nan), x).view(f"u{x.itemsize}")
-
-
 def pairs(dtype: type, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Small powers, powers anywhere between the smallest and the largest float, bases next to 1."""
     rng, info = np.random.default_rng(0), np.finfo(dtype)
@@ -71,8 +68,7 @@ def test_error(dtype):
         with mpmath.workprec(200):
             true = mpmath.power(mpmath.mpf(float(base)), mpmath.mpf(float(power)))
         if true < float(info.max):
-            unit = max(mpmath.frexp(true)[1] - 1, int(info.minexp)) - int(info.nmant)
-            found = max(found, float(mpmath.ldexp(abs(mpmath.mpf(float(got)) - true), -unit)))
+            found = max(found, ulps(got, true))
     assert found <= MAX_ULP
 
 

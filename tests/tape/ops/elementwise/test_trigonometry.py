@@ -14,6 +14,8 @@ from dgrr.tape.numerics.engine.launch import Words, launch
 from dgrr.tape.numerics.math.reference import functions as reference
 from dgrr.tape.ops.elementwise.kernels import trigonometry as kernels_trigonometry
 
+from ...numerics.math.measured import bits, ulps
+
 MAX_ULP = 0.85
 """The documented bound."""
 PRECISION = 1400
@@ -41,19 +43,13 @@ def evaluate(name: str, x: np.ndarray) -> np.ndarray:
     return y
 
 
-def bits(x: np.ndarray) -> np.ndarray:
-    """Bit patterns, one for all NaN."""
-    return np.where(np.isnan(x), x.dtype.type(np.nan), x).view(f"u{x.itemsize}")
-
-
 def worst(name: str, x: np.ndarray) -> float:
     """The largest error in units of the float spacing at the true value."""
-    info, found = np.finfo(x.dtype), 0.0
+    found = 0.0
     with mpmath.workprec(PRECISION):
         for given, got in zip(x, evaluate(name, x), strict=True):
             true = getattr(mpmath, name)(mpmath.mpf(float(given)))
-            unit = max(mpmath.frexp(true)[1] - 1, int(info.minexp)) - int(info.nmant)
-            found = max(found, float(mpmath.ldexp(abs(mpmath.mpf(float(got)) - true), -unit)))
+            found = max(found, ulps(got, true))
     return found
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from dgrr.trace import CompletedStep, TraceRecorder, TraceWriteError, Verdict, open_trace, replay, validate
-from dgrr.trace.v2.write.file import PartialFile
+from dgrr.trace.v2.write.partial_file import PartialFile
 
 from ....keeping import recorder_of
 

@@ -103,6 +103,11 @@ def as_declared(layout: FrameLayout, record: StepRecord) -> bytes:
     )
 
 
+def record_of(recorder: TraceRecorder) -> StepRecord:
+    """What the STEP says that was recorded last."""
+    return recorder._last.record(recorder.steps - 1)
+
+
 def both_ways(folder: Path, steps: list[CompletedStep], record: str, every: int = 1, **chosen: Any) -> bytes:
     """The file of some steps, of which those made of their parts have the same bytes."""
     with begun(folder / "a", record, every, **chosen) as one, begun(folder / "b", record, every, **chosen) as other:
@@ -110,8 +115,8 @@ def both_ways(folder: Path, steps: list[CompletedStep], record: str, every: int 
         for done in steps:
             one.step(done)
             other.step(done)
-            assert one._last_front == other._last_front == as_declared(one._layout, one._last_record)
-            assert one._last_record.link == one.link == other.link
+            assert one._last.front == other._last.front == as_declared(one._layout, record_of(one))
+            assert record_of(one).link == one.link == other.link
     made = (folder / "a").read_bytes()
     assert made == (folder / "b").read_bytes()
     report = validate(folder / "a")
@@ -211,7 +216,7 @@ def test_arrays_that_are_changed_in_place_are_read_anew(tmp_path: Path) -> None:
         for i in range(3):
             recorder.step(completed(i, {"params": {**PARAMS, "w": w}}))
             w[0, 0] += i
-            links.append(recorder._last_front)
+            links.append(recorder._last.front)
     with open_trace(tmp_path / "t") as trace:
         roots = [trace[i].root for i in range(3)]
     assert roots[0] == roots[1] != roots[2]
@@ -303,7 +308,7 @@ def test_several_steps_in_one_launch(record: str, every: int, numbers: dict[str,
     with other.begun(tmp_path / "b", record, every, **chosen) as several:
         while several.steps < 190:
             lengths.append(launch(other, several, min(50, 190 - several.steps)))
-        assert several._last_record.hyper == (1.5, 189.5)
+        assert record_of(several).hyper == (1.5, 189.5)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     marks = [59, 60] if "metrics" in numbers else [60]
     ends = [1, 51, *marks, 100, *(n + 60 for n in marks), 170] if every == 1 else [1, 4, 5, 9, 10]

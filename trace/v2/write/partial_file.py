@@ -1,27 +1,24 @@
 """The file a trace is written to: one writer, no half-written file under the final name."""
 
 import os
-import re
 import weakref
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from itertools import chain, count, takewhile
 from pathlib import Path
-from typing import IO, NamedTuple, Self
+from typing import IO, Self
 
 from typing_extensions import Buffer
 
 from ....base import system
 from ....base.atomic_file import replacing, require_replaceable, sync_folder
 from ....base.system import FilePath
-from ...file_version import TraceFileError, open_regular
-from ..errors import InvalidTraceError, TraceWriteError
+from ...file_version import open_regular
+from ..errors import TraceWriteError
 from ..format.constants import PARTIAL_SUFFIX
 from ..read.publish_sealed import publish_sealed
-from ..read.reader import open_reader
-from ..verdict import Verdict
+from ..read.without_steps import is_without_steps
+from .torn import torn_files
 
-_TORN_SUFFIX = ".torn"
 _BLOCK = 1 << 20
 _LARGEST_GATHER = 512  # buffers of one writev; every system allows 1024
 
@@ -63,7 +60,7 @@ class PartialFile:
         path = _writable(path)
         partial = _partial(path)
         publish_sealed(path)
-        exclusive = 0 if overwrite or _without_steps(partial) else system.NEW
+        exclusive = 0 if overwrite or is_without_steps(partial) else system.NEW
         try:
             file = cls(path, system.open_descriptor(partial, system.WRITE | exclusive))
         except FileExistsError:
@@ -290,39 +287,8 @@ class PartialFile:
         )
 
 
-class Tails(NamedTuple):
-    """What resumed runs cut off from a trace, a file for each time: those that are `there`, the oldest first."""
-
-    there: list[str]
-    next: str
-    """The name that the next one gets."""
-
-
-def torn_files(path: FilePath) -> Tails:
-    """`PATH.torn`, `PATH.torn.1` and so on, as far as there are such files."""
-    torn = f"{os.fspath(path)}{_TORN_SUFFIX}"
-    there = list(takewhile(os.path.isfile, chain([torn], (f"{torn}.{number}" for number in count(1)))))
-    return Tails(there, f"{torn}.{len(there)}" if there else torn)
-
-
-def is_torn(name: FilePath) -> bool:
-    """Whether a file is, by its name, what a resumed run cut off."""
-    return re.search(rf"{re.escape(_TORN_SUFFIX)}(\.\d+)?$", os.fspath(name)) is not None
-
-
 def _partial(path: Path) -> Path:
     return Path(f"{path}{PARTIAL_SUFFIX}")
-
-
-def _without_steps(partial: Path) -> bool:
-    """Whether a trace was begun there of a run that ended before its first step: by an error in its loss, or killed."""
-    try:
-        with open_reader(partial, mode="tolerate_tail") as trace:
-            return len(trace) == 0
-    except InvalidTraceError as error:
-        return error.verdict is Verdict.TORN_TAIL
-    except TraceFileError:
-        return False
 
 
 def _writable(path: FilePath) -> Path:

@@ -7,21 +7,21 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from ...base.arrays import Array
-from ...base.errors import DomainError, DTypeError
-from ...base.packages import package
-from ...base.runs.completed_step import CompletedStep
-from ...base.runs.keep import Mode
-from ...base.runs.run import RuleGroup, Run
-from ...runtime.optim import Rule
-from ..v2.format.constants import FLOATS, FOREIGN_NUMERICS, SHARDS_EVENT
-from ..v2.format.digest import FORMAT_NAMES
-from ..v2.write.recorder import TraceRecorder
-from .jax_devices import Devices
-from .jax_ops import JaxOps
-from .laws import FUSED, corrections
-from .run import RecordedRun
-from .shared import Framework, TraceTarget, begin, named_arrays, scalar_loss
+from ....base.arrays import Array
+from ....base.errors import DomainError, DTypeError
+from ....base.packages import package
+from ....base.runs.completed_step import CompletedStep
+from ....base.runs.keep import Mode
+from ....base.runs.run import RuleGroup, Run
+from ....runtime.optim import Rule
+from ...v2.format.constants import FLOATS, FOREIGN_NUMERICS, SHARDS_EVENT
+from ...v2.format.digest import FORMAT_NAMES
+from ...v2.write.recorder import TraceRecorder
+from ..laws import FUSED, corrections
+from ..run import RecordedRun
+from ..shared import Framework, TraceTarget, begin, named_arrays, scalar_loss
+from .devices import Devices
+from .ops import JaxOps
 
 _Given = TypeVar("_Given")
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ...base.runs.called_op import RECOMPUTE
-from ...tape.location import WINGS, Location
+from ....base.runs.called_op import RECOMPUTE
+from ....tape.location import WINGS, Location
 
 _OPERANDS = ("x", "y")
 """What `jax.lax` calls the first two operands of an op."""

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...base.runs.completed_step import CompletedStep, StepTape
-from ...base.runs.keep import Keep
-from ...tape import DomainError
-from ..step.completed import LaunchRecorder, completed
-from ..step.evaluate import NonFiniteError
-from ..step.training_step import TrainingStep
-from .recorder_protocol import (
+from ....base.runs.completed_step import CompletedStep, StepTape
+from ....base.runs.keep import Keep
+from ....tape import DomainError
+from ...step.completed import LaunchRecorder, completed
+from ...step.evaluate import NonFiniteError
+from ...step.training_step import TrainingStep
+from ..recorder_protocol import (
     Recorder,
     RecorderFactory,
     Traced,
@@ -37,6 +37,8 @@ class Journal:
         self._trace, self._loaded, self._writes = trace, loaded, writes
         self._recorder: Recorder | None = None
         self._validated: Mapping[str, float] | None = None
+        self.holds_run = trace is not None and loaded is not None
+        """Whether there is a trace that holds steps of the run, or will, with which another fit goes on."""
         self.launches: LaunchRecorder | None = None
         """What records steps in the launch that does them, if the recorder can."""
 
@@ -48,6 +50,7 @@ class Journal:
             self._recorder = self._trace if self._writes else Unwritten()
         else:
             self._recorder = self._opened(self._trace, step)
+        self.holds_run = True
         self.launches = self._recorder if isinstance(self._recorder, LaunchRecorder) else None
         if self._validated is not None:
             self.validation(self._validated)

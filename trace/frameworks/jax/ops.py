@@ -5,8 +5,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...base.runs.called_op import CalledOp
-from .jax_equation import Equations, Where, options
+from ....base.runs.called_op import CalledOp
+from .equation import Equations, Where, options
 
 Digests: TypeAlias = tuple[bytes, ...]
 """Of one value, for each trace that is written."""

@@ -6,11 +6,11 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, cast
 
-from ...base.errors import DomainError
-from ...base.runs.keep import Keep
-from ...base.system import FilePath
-from .shard_events import ShardLayout, shard_events
-from .shared import TraceTarget
+from ....base.errors import DomainError
+from ....base.runs.keep import Keep
+from ....base.system import FilePath
+from ..shard_events import ShardLayout, shard_events
+from ..shared import TraceTarget
 
 
 class Devices:

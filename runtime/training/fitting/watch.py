@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ...base.arrays import Array
-from ...base.diagnosis import Looks, Remark, clipping, looked_at_from, short_batches
-from ..step.training_step import TrainingStep
-from .history import History
+from ....base.arrays import Array
+from ....base.diagnosis import Looks, Remark, clipping, looked_at_from, short_batches
+from ...step.training_step import TrainingStep
+from ..history import History
 
 
 class Watch:

@@ -13,7 +13,8 @@ ADDITIVE_BYTES = 16
 SUMS = 9
 """Words from which the digest of a block follows."""
 
-_BLOCK = 1 << 16
+_BLOCK = 1 << 13
+"""Elements that are summed up at a time: what is needed for it stays in a core's cache."""
 _ONE, _HALF, _LOW = np.uint64(1), np.uint64(32), np.uint64((1 << 32) - 1)
 
 

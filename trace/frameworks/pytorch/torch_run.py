@@ -291,7 +291,7 @@ class TorchRun(RecordedRun):
             tape=self._tape(),
         )
         if self._sums is not None and self._recorder.digests_state(step):
-            for text in self._sums.texts(done.params):
+            for text in self._sums.texts(done, grads):
                 self._recorder.event(SUMS_EVENT, text)
         self._recorder.step(done)
         self._recorder.settle()

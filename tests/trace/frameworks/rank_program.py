@@ -78,11 +78,12 @@ def both(count: int) -> Any:
     return fully_shard(tensor_parallel(mesh["tp"]), mesh=mesh["dp"])
 
 
-def step_in_parts(path: str, mesh: Any = None, *axes: int, spoiled: int | None = None, plain: str = "") -> None:
+def step_in_parts(path: str, mesh: Any = None, *axes: int, spoiled: str = "", plain: str = "") -> None:
     """Three steps of given gradients, which no layout changes.
 
     Axis i of the mesh cuts axis ``axes[i]`` of each param that has one. Without a mesh params are plain tensors, and
-    those of the layer ``plain`` in any case. In a ``spoiled`` step the last element of one param is another.
+    those of the layer ``plain`` in any case. In the second step a gradient, a buffer of the optimizer or a param is
+    another, as ``spoiled`` says.
     """
 
     def laid(layer: str, tensor: Any) -> Any:
@@ -94,14 +95,19 @@ def step_in_parts(path: str, mesh: Any = None, *axes: int, spoiled: int | None =
     for layer, module in model.named_modules():
         for name, param in list(module.named_parameters(recurse=False)):
             setattr(module, name, nn.Parameter(laid(layer, torch.randn(param.shape, generator=draw))))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.5, foreach=False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.5, foreach=False)
     with record_torch(model, optimizer, path) as run:
         for step in range(3):
             for name, param in model.named_parameters():
                 grad = torch.randn(param.shape, generator=draw)
-                if step == spoiled and name == "up.weight":
+                if (step, spoiled, name) == (1, "gradient", "up.weight"):
                     grad[-1, -1] += 1
                 param.grad = laid(name.partition(".")[0], grad)
+            with torch.no_grad():
+                if (step, spoiled) == (1, "buffer"):
+                    optimizer.state[model.up.weight]["momentum_buffer"] += 1
+                if (step, spoiled) == (1, "param"):
+                    model.up.weight += 1
             run.loss(1.0, batch=torch.ones(1))
             optimizer.step()
 
@@ -135,7 +141,7 @@ def main(rank: int, count: int, folder: Path) -> None:
     train(to("fsdp_equal"), sharded())
     step_in_parts(to("rows"), mesh, 0)
     step_in_parts(to("columns"), mesh, 1)
-    step_in_parts(to("spoiled"), mesh, 1, spoiled=1)
+    step_in_parts(to("spoiled"), mesh, 1, spoiled="gradient")
     step_in_parts(to("left"), mesh, 0, plain="norm")
     refused(folder / "partial", mesh)
     train(to("fsdp_swapped"), sharded(), part=rank, swap=rank == last)

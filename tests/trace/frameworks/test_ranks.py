@@ -5,11 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 from shutil import copytree
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dgrr.trace import compare, open_trace, recompute, validate
+from dgrr.trace.frameworks.pytorch.part_sums import PartSums
+from dgrr.trace.frameworks.pytorch.torch_modules import TorchModules
 
 from .pytorch_runs import torch
 
@@ -125,28 +129,71 @@ def test_runs_in_other_parts_are_compared_as_wholes(two: Path, tmp_path: Path) -
         (tmp_path / "one", two / "columns"),
     ):
         found = compare(a, b)
-        assert found and "6 params equal to the bit after 3 of 3 steps" in found.sentence, found.sentence
+        assert (
+            found and "6 params, 6 optimizer buffers, 6 gradients equal to the bit after 3 of 3 steps" in found.sentence
+        ), found.sentence
     train(f"{tmp_path}/plain/{{rank}}.dgrr", network())
     for sharded in ("fsdp_equal", "ddp"):
         found = compare(two / sharded, tmp_path / "plain")
         assert found and "in the parts of 2 and of 1 processes, added up: 6 params" in found.sentence, found.sentence
 
 
-def test_the_param_and_the_step_that_differ_are_named_in_other_parts(two: Path, tmp_path: Path) -> None:
+def test_the_gradient_and_the_step_that_differ_are_named_in_other_parts(two: Path, tmp_path: Path) -> None:
     from .rank_program import step_in_parts
 
     step_in_parts(f"{tmp_path}/{{rank}}.dgrr")
     for other in (tmp_path, two / "rows"):
         found = compare(two / "spoiled", other)
-        assert found.cause is not None and (found.cause.value, found.step) == ("update", 1)
-        assert found.sentence.endswith("added up: after step 1, 'up.weight' differs")
+        assert found.cause is not None and (found.cause.value, found.step) == ("gradient", 1)
+        assert found.sentence.endswith("added up: step 1: gradient 'up.weight' differs")
 
 
-def test_params_of_which_one_run_alone_tells_are_named(two: Path) -> None:
+@pytest.mark.parametrize(
+    ("spoiled", "told"), [("buffer", "optimizer buffer 'momentum/up.weight'"), ("param", "param 'up.weight'")]
+)
+def test_what_differs_behind_equal_gradients_is_named(two: Path, tmp_path: Path, spoiled: str, told: str) -> None:
+    from .rank_program import step_in_parts
+
+    step_in_parts(f"{tmp_path}/{{rank}}.dgrr", spoiled=spoiled)
+    found = compare(two / "rows", tmp_path)
+    assert found.cause is not None and (found.cause.value, found.step) == ("update", 1)
+    assert found.sentence.endswith(f"added up: step 1: {told} differs")
+
+
+def test_what_one_run_alone_tells_of_is_named(two: Path) -> None:
     """Of a plain tensor on several processes nobody knows what the others have."""
     found = compare(two / "left", two / "columns")
-    assert found and "4 params equal to the bit after 3 of 3 steps; losses, gradients and what" in found.sentence
-    assert found.sentence.endswith("nor params of which one run does not tell: ['norm.bias', 'norm.weight']")
+    assert found and "4 params, 4 optimizer buffers, 4 gradients equal to the bit" in found.sentence
+    alone = "of which one run alone tells: ['norm.bias', 'norm.weight']"
+    assert f"not compared: losses, params {alone}, optimizer buffers of which" in found.sentence
+    assert found.sentence.endswith(f"gradients {alone}")
+
+
+def test_a_gradient_that_lies_as_its_param_does_not_is_left_out() -> None:
+    """As a part of a sum does, which is no part of the whole."""
+    ones = {"weight": np.ones((1, 2), np.float32)}
+    done: Any = SimpleNamespace(params=ones, grads=ones, state={})
+    sums = PartSums(torch, TorchModules(torch.nn.Linear(2, 1, bias=False)))
+    plain, part_of_sum = (
+        json.loads(*sums.texts(done, {"weight": grad})) for grad in (torch.ones(1, 2), SimpleNamespace(placements="P"))
+    )
+    assert plain["grads"] == plain["sums"] == part_of_sum["sums"] and "grads" not in part_of_sum
+
+
+def test_a_file_that_tells_of_params_alone_is_compared_by_them(
+    two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of before does."""
+    from .rank_program import step_in_parts
+
+    of_all = PartSums._parts
+    monkeypatch.setattr(PartSums, "_parts", lambda *of: (part for part in of_all(*of) if part[0] == "sums"))
+    step_in_parts(f"{tmp_path}/spoiled/{{rank}}.dgrr", spoiled="gradient")
+    step_in_parts(f"{tmp_path}/same/{{rank}}.dgrr")
+    found = compare(two / "rows", tmp_path / "spoiled")
+    assert found.sentence.endswith("added up: step 1: param 'up.weight' differs")
+    found = compare(two / "rows", tmp_path / "same")
+    assert found and found.sentence.endswith("; not compared: losses, optimizer buffers, gradients")
 
 
 def test_digests_of_parts_have_no_tolerance(two: Path) -> None:
@@ -182,7 +229,9 @@ def test_four_processes_on_a_mesh_of_two_axes(two: Path, tmp_path: Path) -> None
     assert [each["meshes"][each["tensors"]["up.weight"][2]]["at"] for each in said] == [[0, 0], [0, 1], [1, 0], [1, 1]]
     for name in ("rows", "columns", "twice"):
         found = compare(four / "blocks", four / name)
-        assert found and "6 params equal to the bit after 3 of 3 steps" in found.sentence, found.sentence
+        assert (
+            found and "6 params, 6 optimizer buffers, 6 gradients equal to the bit after 3 of 3 steps" in found.sentence
+        ), found.sentence
     assert compare(four / "rows", two / "columns") and compare(four / "blocks", two / "rows")
     assert compare(four / "spoiled", two / "rows").step == 1
     for rank in range(4):

@@ -23,17 +23,15 @@ def compare_folders(a: Path, b: Path, compare: Compare, damage: Damage | None, *
     """Hold the traces of two folders against each other, name by name, and the replicas in each among themselves.
 
     The answer is that of the rank that differs first: by its step, and then by its number. ``ranks`` has all of them.
-    Of runs on other processes, or with other parts on them, the params are compared as wholes, unless ``damage`` finds
+    Of runs on other processes, or with other parts on them, the tensors are compared as wholes, unless ``damage`` finds
     some in their files.
-    Raises TraceFileError for a folder without traces.
+    Raises TraceFileError for a folder without traces, and for one of other parts that cannot be read.
     """
     names = [_names(folder) for folder in (a, b)]
     is_alike = names[0] == names[1] and same_parts((a / name, b / name) for name in names[0])
-    in_parts = None if is_alike else compare_parts(a, b, names, bitwise=bitwise)
+    in_parts = None if is_alike else _in_parts(a, b, names, damage, bitwise=bitwise)
     if in_parts is not None:
-        paths = [str(folder / name) for folder, of in zip((a, b), names, strict=True) for name in of]
-        damaged = damage(paths) if damage else None
-        return in_parts if damaged is None else replace(damaged, a=str(a), b=str(b))
+        return in_parts
     if names[0] != names[1]:
         return Comparison(str(a), str(b), Verdict.DIVERGED, _other_files(*names), Cause.MODEL)
     found = [compare(a / name, b / name) for name in names[0]]
@@ -45,6 +43,17 @@ def compare_folders(a: Path, b: Path, compare: Compare, damage: Damage | None, *
             return replace(unequal, ranks=found)
         told = f"{len(found)} rank{'' if len(found) == 1 else 's'}; each {first.sentence}"
     return replace(first, sentence=told, notes=first.notes + _others(found, first), ranks=found)
+
+
+def _in_parts(
+    a: Path, b: Path, names: Sequence[Sequence[str]], damage: Damage | None, *, bitwise: bool
+) -> Comparison | None:
+    """What is said of runs in other parts: damage first, which may lie in what is to be read."""
+    paths = [str(folder / name) for folder, of in zip((a, b), names, strict=True) for name in of]
+    damaged = damage(paths) if damage else None
+    if damaged is not None:
+        return replace(damaged, a=str(a), b=str(b))
+    return compare_parts(a, b, names, bitwise=bitwise)
 
 
 def _names(folder: Path) -> list[str]:

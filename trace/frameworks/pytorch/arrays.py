@@ -77,7 +77,7 @@ class PlainArrays:
         """A tensor's values, as of `array`."""
         if not self._is_plain(tensor):
             return array(tensor, copy=copy)
-        made = _lent(tensor.detach())
+        made = _lent(tensor)
         return made.copy() if copy else made
 
     def held(self, name: str, tensor: Any, *, copy: bool) -> Array:

@@ -29,10 +29,12 @@ class LayerTape:
     Calls without gradients, as of a validation, are passed over, and so are those that ``torch.compile`` puts together,
     whose code it must not change. What an inner module made is noted once, as the inner one's. Layers that run again in
     the backward pass, as under activation checkpointing, are no nodes unless they give something else than before.
+
+    Only with ``labels`` does `at_work` know of the backward pass: to label all that computes takes long.
     """
 
-    def __init__(self, torch: Any, modules: TorchModules, digest: Digests) -> None:
-        self.digest = digest
+    def __init__(self, torch: Any, modules: TorchModules, digest: Digests, *, labels: bool = False) -> None:
+        self.digest, self._labels = digest, labels
         self._torch, self._modules, self._frames = torch, modules, Frames(torch)
         self._running: Callable[[], int] = torch._C._current_graph_task_id
         self._hooks, self._notes = list[Any](), GraphNotes(torch)
@@ -254,7 +256,8 @@ class LayerTape:
         self._values.append(self.digest(here))
         self._grads.append([])
         self._notes.note(tensor, index, made)
-        self._notes.label(tensor, (self._nodes[index].scope, self._nodes[index].place))
+        if self._labels:
+            self._notes.label(tensor, (self._nodes[index].scope, self._nodes[index].place))
         if tensor.requires_grad:
             self._arrivals.append(tensor.register_hook(self._arrival(index)))
         return index

@@ -16,7 +16,6 @@ from ...v2.write.recorder import TraceRecorder
 from ..run import RecordedRun
 from ..shared import leaves, named_arrays, scalar_loss
 from .additive_digests import AdditiveDigests
-from .arrays import array
 from .calls import WHOLE_STEP, OpCalls
 from .early_updates import BackwardSteps, EarlyUpdates, early
 from .layer_tape import LayerTape
@@ -89,7 +88,7 @@ class TorchRun(RecordedRun):
         self._restart, self._skipped = restart, 0
         self._early: EarlyUpdates | BackwardSteps = EarlyUpdates(self._params)
         made = (AdditiveDigests if additive else TensorDigests)(torch, recorder.algorithm)
-        self._layers = LayerTape(torch, modules, made)
+        self._layers = LayerTape(torch, modules, made, labels=level == "op")
         together = WHOLE_STEP if is_golden else None
         ops: OpCalls | None = None
         if level == "op":
@@ -292,7 +291,7 @@ class TorchRun(RecordedRun):
             tape=self._tape(),
         )
         if self._sums is not None and self._recorder.digests_state(step):
-            for text in self._sums.texts(done.params):
+            for text in self._sums.texts(done, grads):
                 self._recorder.event(SUMS_EVENT, text)
         self._recorder.step(done)
         self._recorder.settle()
@@ -313,7 +312,7 @@ class TorchRun(RecordedRun):
         return {f"{i}.{name}": value for i, batch in enumerate(batches) for name, value in batch.items()}
 
     def _converted(self, value: Any) -> Array | None:
-        return array(value) if isinstance(value, self._torch.Tensor) else None
+        return self._reader.arrays(value, copy=True) if isinstance(value, self._torch.Tensor) else None
 
     def _scalar(self, loss: Any) -> Array:
         arrays = named_arrays("record_torch: argument 'loss'", loss, self._converted)

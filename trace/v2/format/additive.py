@@ -11,7 +11,8 @@ from .sketch import split_mix
 
 ADDITIVE_BYTES = 16
 
-_BLOCK = 1 << 16
+_BLOCK = 1 << 13
+"""Elements that are summed up at a time: what is needed for it stays in a core's cache."""
 _ONE, _HALF, _LOW = np.uint64(1), np.uint64(32), np.uint64((1 << 32) - 1)
 
 

@@ -106,7 +106,7 @@ def load_part(context, x, i, left):
 
 
 def _few(kind):
-    """The type of the vectors at the end of a long loop, of a quarter of a bundle's bytes and at most `LANES`."""
+    """The type of the vectors behind the last bundle: a quarter of its bytes, one register, and at most `LANES`."""
     return Lanes(kind.dtype, min(LANES, BUNDLE // 4 // size_of(kind)))
 
 

@@ -45,6 +45,33 @@ def put_part(builder, vector, pointer, left):
     builder.call(shared(builder.module, name, VOID, kinds, write), (vector, pointer, left))
 
 
+def get_whole_or_part(builder, pointer, left, kind):
+    """`get_part` that asks first whether all lanes are wanted."""
+    if APART:
+        return get_part(builder, pointer, left, kind)
+    with builder.if_else(builder.icmp_signed(">=", left, I64(kind.count))) as (all_of, some):
+        with all_of:
+            whole, whole_block = emit.load(builder, pointer, kind), builder.block
+        with some:
+            part, part_block = _get(builder, pointer, left, kind, None), builder.block
+    found = builder.phi(kind)
+    found.add_incoming(whole, whole_block)
+    found.add_incoming(part, part_block)
+    return found
+
+
+def put_whole_or_part(builder, vector, pointer, left):
+    """`put_part` that asks first whether all lanes are wanted."""
+    if APART:
+        put_part(builder, vector, pointer, left)
+        return
+    with builder.if_else(builder.icmp_signed(">=", left, I64(vector.type.count))) as (all_of, some):
+        with all_of:
+            emit.store(builder, vector, pointer)
+        with some:
+            _put(builder, vector, pointer, left)
+
+
 def _get(builder, pointer, left, kind, align):
     mask = emit.first_lanes(builder, left, kind.count)
     return emit.masked_load(builder, pointer, mask, ir.Constant(kind, None), align)

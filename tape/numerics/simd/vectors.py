@@ -15,7 +15,7 @@ from ..engine.code_for import BUNDLE, GPU
 from ..engine.emit import I1, I8, I64, VOID
 from ..engine.numba_internals import array_data, ir
 from .lanes import Lanes, inlined
-from .parts import get_part, put_part
+from .parts import get_part, get_whole_or_part, put_part, put_whole_or_part
 
 LANES = 16
 """Lanes of the sums of the bit contract."""
@@ -105,6 +105,42 @@ def load_part(context, x, i, left):
     return kind(x, types.int64, types.int64), generate
 
 
+def _few(kind):
+    """The type of the vectors behind the last bundle: a quarter of its bytes, one register, and at most `LANES`."""
+    return Lanes(kind.dtype, min(LANES, BUNDLE // 4 // size_of(kind)))
+
+
+@intrinsic
+def few(context, x):
+    """How many elements of an array `load_few` takes: a constant."""
+    return types.int64(x), lambda ctx, b, sig, args: I64(_few(x).count)
+
+
+@intrinsic
+def load_few(context, x, i, left):
+    """As `load_part`, of as many lanes as `few` says; without a mask if all are wanted."""
+    if not isinstance(x, types.Array):
+        return x(x, i, left), lambda ctx, b, sig, args: args[0]
+    kind = _few(x)
+
+    def generate(context, builder, signature, args):
+        place, vector = place_of(context, builder, x, args[0], args[1]), context.get_value_type(kind)
+        return get_whole_or_part(builder, place, args[2], vector)
+
+    return kind(x, types.int64, types.int64), generate
+
+
+@intrinsic
+def store_few(context, x, i, left, value):
+    """Write the first ``left`` lanes from position ``i`` on, without a mask if that is all."""
+
+    def generate(context, builder, signature, args):
+        put_whole_or_part(builder, args[3], place_of(context, builder, x, args[0], args[1]), args[2])
+        return context.get_dummy_value()
+
+    return types.void(x, types.int64, types.int64, value), generate
+
+
 @intrinsic
 def flags(context, x, i, like):
     """The booleans of an array of bytes from ``i`` on, one for each lane of ``like``; true without one."""
@@ -165,10 +201,10 @@ def _transform(function, out, x, *numbers):
     for i in range(0, whole, bundle(out)):
         rolled()
         store(out, i, function(load_bundle(x, i), *numbers))
-    for i in range(whole, out.size, LANES):
+    for i in range(whole, out.size, few(out)):
         rolled()
         left = out.size - i
-        store_part(out, i, left, function(load_part(x, i, left), *numbers))
+        store_few(out, i, left, function(load_few(x, i, left), *numbers))
 
 
 def _transform_each(function, out, x, *numbers):
@@ -181,10 +217,10 @@ def _combine(function, out, a, b, *numbers):
     for i in range(0, whole, bundle(out)):
         rolled()
         store(out, i, function(load_bundle(a, i), load_bundle(b, i), *numbers))
-    for i in range(whole, out.size, LANES):
+    for i in range(whole, out.size, few(out)):
         rolled()
         left = out.size - i
-        store_part(out, i, left, function(load_part(a, i, left), load_part(b, i, left), *numbers))
+        store_few(out, i, left, function(load_few(a, i, left), load_few(b, i, left), *numbers))
 
 
 def _combine_each(function, out, a, b, *numbers):

@@ -53,7 +53,7 @@ Advice = Callable[..., str]
 
 @dataclass(eq=False)
 class Op:
-    """One op. See the op tables in the docs for what each field means; `define_op.op` makes records."""
+    """One op. See the op tables in the docs for what each field means; the decorator `op` makes records."""
 
     name: str
     doc: str

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ...tape.numerics.cuda import nvrtc
 from ...tape.numerics.cuda.written import Launch
 from .arguments import CallArguments, Told
-from .driver import Gpu, KernelNode
+from .driver import Gpu, KernelNode, gpu
 
 SOURCE = "runtime/cuda/additive.cu"
 THREADS, MOST_BLOCKS = 256, 128
@@ -28,6 +28,11 @@ NO_NAN = NanForm()
 def blocks_of(count: int) -> int:
     """Sums that so many elements have: two words each, the lower first, that add up modulo 2^128."""
     return min(-(-count // THREADS), MOST_BLOCKS)
+
+
+def require_sums(number: int) -> None:
+    """Raise CudaError where there is no such GPU, and ImportError where the code for it cannot be compiled."""
+    _function(gpu(number), 4)
 
 
 def start_sums(gpu: Gpu, stream: int, sums: int, elements: int, count: int, itemsize: int, nan: NanForm) -> None:

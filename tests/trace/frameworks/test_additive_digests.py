@@ -1,6 +1,7 @@
 """Digests that are made where a tensor lies: by the page, in one copy a step, and as good as others in a comparison."""
 
 import ctypes
+import importlib
 import struct
 from collections import Counter
 from contextlib import nullcontext
@@ -13,10 +14,12 @@ import pytest
 import xxhash
 
 from dgrr.base.arrays import Array
+from dgrr.runtime.cuda import additive
 from dgrr.runtime.cuda.additive import NanForm, blocks_of
+from dgrr.tape.numerics.cuda import nvrtc
 from dgrr.trace import Keep, compare, open_trace, validate
 from dgrr.trace.frameworks.pytorch import additive_digests
-from dgrr.trace.frameworks.pytorch.additive_digests import AdditiveDigests, any_on_gpu
+from dgrr.trace.frameworks.pytorch.additive_digests import AdditiveDigests, are_wanted
 from dgrr.trace.frameworks.pytorch.arrays import array
 from dgrr.trace.v2.format import header
 from dgrr.trace.v2.format.constants import DTYPE_CODES
@@ -66,6 +69,7 @@ def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(additive_digests, "is_on_gpu", lambda tensor: not tensor.is_meta)
     monkeypatch.setattr(additive_digests, "gpu", lambda number: None)
     monkeypatch.setattr(additive_digests, "start_sums", sums)
+    monkeypatch.setattr(additive_digests, "require_sums", lambda number: None)
     monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: SimpleNamespace(cuda_stream=0))
 
@@ -173,7 +177,25 @@ def test_a_header_that_no_writer_writes_is_corrupt(reader: int, kind: int, tmp_p
     )
 
 
-def test_they_are_made_where_a_param_lies_on_a_gpu() -> None:
-    near = torch.empty(2)
-    far = SimpleNamespace(device=SimpleNamespace(type="cuda", index=1))
-    assert not any_on_gpu({"a": near}) and any_on_gpu({"a": near, "b": far})
+class Modern:
+    arch, function = "sm_90", None
+
+
+NEAR, FAR = torch.empty(2), SimpleNamespace(device=SimpleNamespace(type="cuda", index=1))
+
+
+def test_they_are_made_where_a_param_lies_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[int]()
+    monkeypatch.setattr(additive_digests, "require_sums", asked.append)
+    assert are_wanted(None, {"a": NEAR, "b": FAR}) and are_wanted(True, {"b": FAR}) and are_wanted(True, {"a": NEAR})
+    assert not (are_wanted(None, {"a": NEAR}) or are_wanted(False, {"b": FAR}))
+    assert asked == [1, 1]
+
+
+def test_nothing_fails_where_they_cannot_be_made_unless_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvrtc, "_nvrtc", lambda: importlib.import_module("no_nvrtc"))
+    monkeypatch.setattr(additive, "gpu", lambda number: Modern())
+    nvrtc.version.cache_clear()
+    assert not are_wanted(None, {"b": FAR})
+    with pytest.raises(ImportError):
+        are_wanted(True, {"b": FAR})

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ....base.arrays import Array
-from ....runtime.cuda.additive import NO_NAN, NanForm, blocks_of, start_sums
-from ....runtime.cuda.driver import gpu
+from ....runtime.cuda.additive import NO_NAN, NanForm, blocks_of, require_sums, start_sums
+from ....runtime.cuda.driver import CudaError, gpu
 from ...v2.format.additive import additive_digest, stored, value_digest
 from ...v2.format.digest import Algorithm, canonical, dtype_name, numpy_dtype
 from .arrays import array, brought, format_name, here, reading
@@ -103,9 +103,20 @@ def is_on_gpu(tensor: Any) -> bool:
     return tensor.device.type == "cuda" and tensor.device.index is not None
 
 
-def any_on_gpu(tensors: Mapping[str, Any]) -> bool:
-    """Whether any of these does."""
-    return any(map(is_on_gpu, tensors.values()))
+def are_wanted(additive: bool | None, params: Mapping[str, Any]) -> bool:
+    """Whether digests are additive: as asked for, else where a param lies on a GPU that can make them.
+
+    Raises ImportError or CudaError where they are asked for and one that has params cannot.
+    """
+    numbers = {param.device.index for param in params.values() if is_on_gpu(param)}
+    try:
+        for number in numbers if additive is not False else ():
+            require_sums(number)
+    except (ImportError, CudaError):
+        if additive:
+            raise
+        return False
+    return bool(numbers) if additive is None else additive
 
 
 @cache

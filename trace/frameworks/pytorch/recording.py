@@ -11,7 +11,7 @@ from ....base.runs.run import RuleGroup, Run
 from ...v2.format.constants import FLOATS, FOREIGN_NUMERICS, SHARDS_EVENT
 from ...v2.format.digest import FORMAT_NAMES
 from ..shared import Framework, TraceTarget, begin
-from .additive_digests import any_on_gpu
+from .additive_digests import are_wanted
 from .arrays import dtype_word
 from .early_updates import as_one
 from .part_sums import PartSums
@@ -69,10 +69,12 @@ def record_torch(
             that takes about a tenth of a millisecond a call. Default: "layer", or what a golden trace asks for.
         additive: whether digests of what is computed on the way are additive ones, made on the GPU that a tensor
             lies on and brought in one copy, where others are made of a copy of the tensor. Traces with and without
-            can be compared in all but what layers and ops computed. Default: whether a param lies on a GPU.
+            can be compared in all but what layers and ops computed. Default: whether a param lies on an
+            NVIDIA GPU, and NVRTC is installed, which comes with PyTorch and with the extra ``cuda``.
 
     Raises:
         ModuleNotFoundError: PyTorch is not installed.
+        ImportError, CudaError: additive digests are asked for on a GPU that cannot make them.
         DTypeError: an argument is of another type.
         DomainError: the optimizer updates a tensor that is no parameter of the model, optimizers in a list are of
             several classes, a parameter is of another dtype or has no shape yet or is a part of a sum, the level is
@@ -110,8 +112,7 @@ def record_torch(
     sums = PartSums(torch, modules) if is_of_ranks(trace) else None
     if isinstance(target, str | Keep):  # what golden_trace() records is one file, whatever the commit
         settings["commit"] = commit()
-    if additive is None:
-        additive = any_on_gpu(modules.params)
+    additive = are_wanted(additive, modules.params)
     recorder = begin(
         "record_torch",
         target,

@@ -19,7 +19,6 @@ from ..numerics.simd.pointwise import pointwise
 from ..numerics.sizes import Sizes
 from ..values.spec import Spec
 from .composed import Composed, composed, fitted
-from .define_op import op
 from .derivative import NO_GRAD
 from .kinds.values import (
     AXES,
@@ -36,6 +35,7 @@ from .kinds.values import (
 )
 from .lowering import Slot, call, elementwise, permuted, reshaped, view
 from .op import Op
+from .op_decorator import op
 from .pointwise_op import pointwise_op
 from .samples import Bad, Make, Sample, bad, binary, unary, unary_positive
 from .types import A, Axis, B, Bs, C, Constant, D, F, K, M, N, Operand, S, W, like, same

@@ -13,9 +13,9 @@ from ...base.arrays import Array
 from ..numerics.engine.kernel import Kernel
 from ..numerics.math.reference.functions import reading
 from ..values.dtypes import i64
-from .define_op import op
 from .derivative import NO_GRAD, NoGradient, RecordFunction
 from .lowering import Slot, elementwise
+from .op_decorator import op
 from .samples import binary, unary, unary_positive
 from .signature import TensorType
 

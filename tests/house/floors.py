@@ -144,7 +144,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["signature"],
         ["arguments", "derivative", "description", "refusals"],
         ["arguments_said", "composed", "op"],
-        ["define_op", "described"],
+        ["op_decorator", "described"],
         ["pointwise_op"],
     ],
     "runtime": [

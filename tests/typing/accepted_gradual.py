@@ -79,7 +79,7 @@ def layers_in_a_list(g: Given) -> None:
 def loss_function_of_parameters() -> None:
     model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
 
-    def loss_fn(p: nn.layer.Params, batch: tuple[AnyVar, AnyVar]) -> AnyVar:
+    def loss_fn(p: nn.scope.Params, batch: tuple[AnyVar, AnyVar]) -> AnyVar:
         images, labels = batch
         return ops.cross_entropy(model(p, images), labels)
 

@@ -52,15 +52,18 @@ class CudaForm:
     older: "CudaForm | None" = None
 
     def on(self, architecture: str) -> "CudaForm":
-        """The form for ``sm_80``, say: before ``sm_90`` the older one if there is one."""
-        return self.older if self.older is not None and int(architecture[3:]) < 90 else self
+        """The form for ``sm_80``, say: the older one if there is one, but on architectures that are `LARGE`."""
+        return self.older if self.older is not None and int(architecture[3:]) not in LARGE else self
 
+
+LARGE = range(90, 120)
+"""Compute capabilities, times ten, with clusters and `NEWEST_BYTES`: those from 12.0 on are of graphics cards again."""
 
 OLDER_BYTES = 64 << 10
 """Shared memory that a block has on every device from compute capability 7.5 on."""
 
 NEWEST_BYTES = 227 << 10
-"""The same from 9.0 on."""
+"""The same from 9.0 on, before 12.0."""
 
 written: dict[str, CudaForm] = {}
 """The forms by the names of their CPU kernels; the modules beside the sources put them here."""

@@ -11,9 +11,9 @@ import numpy as np
 from ...errors import DTypeError, ShapeError
 from ...numerics.math.exact import inverse_root
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call, permuted
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import Bs, Constant, F, N, Operand, S
 from ...values.dtypes import boolean

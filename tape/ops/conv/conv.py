@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import DTypeError, ShapeError
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import Constant, F
 from ...values.per_axis import PerAxis, PerSide

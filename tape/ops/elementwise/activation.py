@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.kinds.values import FINITE, POSITIVE, one_of
 from ...record.lowering import elementwise
+from ...record.op_decorator import op
 from ...record.pointwise_op import SPECIAL, pointwise_op, read
 from ...record.samples import Make, Sample, Samples, unary
 from ...record.types import F, S

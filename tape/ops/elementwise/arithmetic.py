@@ -11,9 +11,9 @@ import numpy as np
 from ...errors import DomainError, DTypeError
 from ...numerics.basic import arithmetic
 from ...numerics.math.exact import difference
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, elementwise
+from ...record.op_decorator import op
 from ...record.pointwise_op import SPECIAL, pointwise_op
 from ...record.samples import Make, Sample, bad, binary, unary
 from ...record.types import A, F, Operand, S

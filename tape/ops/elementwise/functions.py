@@ -6,9 +6,9 @@
 import numpy as np
 
 from ...numerics.math.reference import functions as reference
-from ...record.define_op import op
 from ...record.kinds.values import POSITIVE
 from ...record.lowering import Slot, elementwise
+from ...record.op_decorator import op
 from ...record.pointwise_op import SPECIAL, pointwise_op
 from ...record.samples import Make, Sample, unary_positive
 from ...record.types import F, S

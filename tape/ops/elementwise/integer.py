@@ -7,9 +7,9 @@ import numpy as np
 
 from ...errors import DTypeError
 from ...numerics.engine.kernel import Kernel
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.lowering import elementwise
+from ...record.op_decorator import op
 from ...record.samples import Bad, Make, Sample, Samples, bad
 from ...record.types import Operand, S, W
 from ...values.dtypes import boolean

@@ -9,8 +9,8 @@ import numpy as np
 
 from ....base.arrays import Array
 from ...numerics.math.reference import functions as reference
-from ...record.define_op import op
 from ...record.lowering import Slot, elementwise
+from ...record.op_decorator import op
 from ...record.pointwise_op import SPECIAL, pointwise_op
 from ...record.samples import Make, Sample
 from ...record.types import F, Operand, S

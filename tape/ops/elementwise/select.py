@@ -12,9 +12,9 @@ from ....base.arrays import Array
 from ...errors import DTypeError, ShapeError
 from ...numerics.basic import arithmetic
 from ...numerics.engine.kernel import Kernel
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, elementwise
+from ...record.op_decorator import op
 from ...record.pointwise_op import pointwise_op, read
 from ...record.samples import Make, Sample, bad
 from ...record.types import D, F, Operand, S

@@ -11,10 +11,10 @@ import numpy as np
 from ....base.arrays import Array
 from ...errors import BoundsError, ShapeError
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.kinds.values import AXIS, at_least
 from ...record.lowering import Slot, call
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import Constant, D, F, K, N, Operand, S, like
 from ...values.dtypes import i64

@@ -7,10 +7,10 @@ import numpy as np
 
 from ....base.arrays import Array
 from ...errors import ShapeError
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.kinds.values import AXIS, at_least
 from ...record.lowering import Slot, call
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F, like
 from ...values.dtypes import i64

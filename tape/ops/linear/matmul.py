@@ -11,8 +11,8 @@ from ....base.arrays import Array
 from ...errors import DTypeError, ShapeError
 from ...numerics.math.reference import sums as reference_sums
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.lowering import Slot, permuted, reshaped, view
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import Bs, Constant, F, K, N, Operand, like
 from ...values.spec import Spec

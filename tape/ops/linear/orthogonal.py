@@ -9,8 +9,8 @@ from typing import Any, cast
 import numpy as np
 
 from ...errors import ShapeError, TapeError
-from ...record.define_op import op
 from ...record.lowering import Slot, call
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F, like
 from ...values.spec import Spec

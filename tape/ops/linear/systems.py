@@ -11,8 +11,8 @@ import numpy as np
 from ....base.arrays import Array
 from ...errors import ShapeError, SingularMatrixError
 from ...record.composed import composed, fitted
-from ...record.define_op import op
 from ...record.lowering import Singular, Slot, call, view
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import Bs, F, K, N, Operand
 from ...values.spec import Spec

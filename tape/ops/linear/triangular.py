@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import ShapeError
-from ...record.define_op import op
 from ...record.lowering import Slot, call, permuted
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import Bs, F, K, N, Operand
 from ...values.spec import Spec

@@ -13,9 +13,9 @@ from ...errors import BoundsError, DTypeError
 from ...numerics.math.exact import difference, quotient
 from ...numerics.math.reference import sums as reference_sums
 from ...numerics.simd import sums
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call, elementwise
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import B, C, F, Operand, S
 from ...values.dtypes import i64

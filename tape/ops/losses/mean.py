@@ -17,10 +17,10 @@ from ....base.arrays import Array
 from ...numerics.engine.kernel import Kernel
 from ...numerics.math.reference import sums as reference_sums
 from ...numerics.simd import sums
-from ...record.define_op import op
 from ...record.derivative import NoGradient, RecordFunction, names_of, taking
 from ...record.lowering import Slot, call, elementwise
 from ...record.op import OPS, Advice
+from ...record.op_decorator import op
 from ...record.pointwise_op import read
 from ...record.refusals import Kinds
 from ...record.samples import Bad, Samples

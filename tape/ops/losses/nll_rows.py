@@ -13,10 +13,10 @@ from ....base.arrays import Array
 from ...numerics.math.exact import difference, quotient
 from ...numerics.math.reference import sums as reference_sums
 from ...numerics.simd import sums
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call
 from ...record.op import OPS
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample
 from ...record.types import B, C, F
 from ...values.dtypes import i64

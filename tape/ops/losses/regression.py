@@ -7,9 +7,9 @@ import numpy as np
 
 from ....base.arrays import Array
 from ...numerics.simd import sums
-from ...record.define_op import op
 from ...record.kinds.values import NOT_NEGATIVE, POSITIVE
 from ...record.lowering import Slot, call, elementwise
+from ...record.op_decorator import op
 from ...record.pointwise_op import read
 from ...record.samples import Make, Sample
 from ...record.types import F, Operand, S

@@ -7,8 +7,8 @@ from typing import Any
 
 from ...errors import ShapeError
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.kinds.values import NOT_NEGATIVE
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import B, C, F, Operand, S
 from ...values.spec import Spec

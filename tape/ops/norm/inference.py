@@ -9,9 +9,9 @@ import numpy as np
 
 from ...errors import ShapeError
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.kinds.values import NOT_NEGATIVE
 from ...record.lowering import Slot, elementwise
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import C, Constant, F, Operand
 from ...values.spec import Spec

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...errors import ShapeError
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.kinds.values import AXIS, NOT_NEGATIVE
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import Bs, C, F, N, Operand
 from ...var.var import Gradual, Var

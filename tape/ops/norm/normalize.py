@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import DomainError
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import C, F
 from ...values.spec import Spec

@@ -9,8 +9,8 @@ from typing import Any
 
 from ...errors import ShapeError
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.lowering import Slot, elementwise
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F, like
 from ...values.spec import Spec

@@ -10,8 +10,8 @@ from typing import Any
 from ...errors import DomainError, ShapeError
 from ...numerics.math.exact import product
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.lowering import Slot
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F, like
 from ...values.spec import Spec

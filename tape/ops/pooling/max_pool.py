@@ -4,9 +4,9 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
 from ...errors import ShapeError
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F
 from ...values.dtypes import i64

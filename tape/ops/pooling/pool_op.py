@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD, NoGradient, RecordFunction, names_of, taking
 from ...record.lowering import Slot
+from ...record.op_decorator import op
 from ...record.samples import Bad, Samples
 from ...values.spec import Spec
 from .rules import DILATING, SIZES, Rules, adaptive_rules, pooled, sliding_rules

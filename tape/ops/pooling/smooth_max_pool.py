@@ -11,8 +11,8 @@ import numpy as np
 from ...errors import DomainError, ShapeError
 from ...numerics.engine.kernel import Kernel
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.lowering import Slot, elementwise
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F
 from ...values.per_axis import PerAxis

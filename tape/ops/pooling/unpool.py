@@ -9,10 +9,10 @@ from ....base.arrays import Array
 from ...errors import BoundsError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.composed import composed, fitted
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.kinds.values import PerAxis, each
 from ...record.lowering import Slot, call
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F, like
 from ...values.dtypes import i64

@@ -9,10 +9,10 @@ from ...errors import DomainError, DTypeError
 from ...numerics.math import random
 from ...numerics.math.philox import MAX_WORDS, WORD
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.kinds.values import FINITE, PROBABILITY
 from ...record.lowering import Slot, call
+from ...record.op_decorator import op
 from ...record.samples import Sample, bad
 from ...values.dtypes import DType, boolean, i64
 from ...values.spec import Spec

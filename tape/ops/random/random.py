@@ -13,10 +13,10 @@ import numpy as np
 from ...errors import ShapeError
 from ...numerics.math.exact import difference, quotient
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.kinds.values import PROBABILITY
 from ...record.lowering import Slot
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample
 from ...record.types import F, S
 from ...values.dtypes import DType, f64, i64

@@ -12,10 +12,10 @@ import numpy as np
 from ...errors import BoundsError, ShapeError
 from ...numerics.engine.kernel import Kernel
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.kinds.values import AXES, at_least
 from ...record.lowering import Slot, call
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import Axis, F, like
 from ...values.dtypes import i64

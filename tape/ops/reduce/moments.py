@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.kinds.values import AXES, at_least
 from ...record.lowering import Slot, elementwise, view
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample
 from ...record.types import Axis, F
 from ...values.shape import normal_axes

@@ -11,9 +11,9 @@ import numpy as np
 
 from ...errors import ShapeError
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.kinds.values import AXES, AXIS
 from ...record.lowering import Slot, call
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import Axis, F, S
 from ...values.shape import normal_axis

@@ -14,9 +14,9 @@ from ...errors import ShapeError
 from ...numerics.math.reference import sums as reference_sums
 from ...numerics.simd import sums
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.kinds.values import AXES
 from ...record.lowering import Slot, call, permuted, view
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import Axis, D, F, S, like
 from ...values.shape import Bindings, Pattern, Shape, can_broadcast, normal_axes

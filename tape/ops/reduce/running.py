@@ -13,10 +13,10 @@ import numpy as np
 from ....base.arrays import Array
 from ...numerics.engine.kernel import Kernel
 from ...record.composed import composed, fitted
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.kinds.values import AXIS
 from ...record.lowering import Slot, call
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample
 from ...record.types import F, S
 from ...values.dtypes import i64

@@ -10,9 +10,9 @@ import numpy as np
 
 from ...numerics.engine.kernel import Kernel
 from ...numerics.math.reference import sums as reference_sums
-from ...record.define_op import op
 from ...record.kinds.values import AXIS
 from ...record.lowering import Slot, call, permuted
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample
 from ...record.types import F, S
 from ...values.shape import normal_axis

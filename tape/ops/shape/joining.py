@@ -11,10 +11,10 @@ import numpy as np
 
 from ...errors import DTypeError, ShapeError, TapeError
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.kinds import Kind, shown
 from ...record.kinds.values import AxisOf
 from ...record.lowering import Slot, call
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import D, like
 from ...values.shape import normal_axis

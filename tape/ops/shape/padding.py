@@ -12,9 +12,9 @@ import numpy as np
 from ....base.arrays import Array
 from ...errors import DomainError, DTypeError, ShapeError
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.kinds.values import one_of
 from ...record.lowering import Slot, call, view
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import D, like
 from ...values.spec import Spec

@@ -10,9 +10,9 @@ import numpy as np
 
 from ...errors import DTypeError, ShapeError
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.kinds.values import AXIS
 from ...record.lowering import permuted, reshaped
+from ...record.op_decorator import op
 from ...record.samples import Sample, bad
 from ...record.types import D, M, N, S, like
 from ...values.shape import Pattern, Shape, normal_axis

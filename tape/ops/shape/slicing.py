@@ -13,10 +13,10 @@ import numpy as np
 from ....base.arrays import Array
 from ...errors import BoundsError, ShapeError
 from ...numerics.sizes import Sizes
-from ...record.define_op import op
 from ...record.kinds import MISFIT, integer, shown
 from ...record.kinds.values import AXIS
 from ...record.lowering import Slot, call, view
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import D, F, M, N, like
 from ...values.shape import normal_axis

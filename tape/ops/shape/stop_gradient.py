@@ -1,9 +1,9 @@
 """A value through which no gradient flows: the same elements, where they lie."""
 
 from ...errors import DTypeError
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.lowering import reshaped
+from ...record.op_decorator import op
 from ...record.samples import Sample, bad
 from ...record.types import D, S
 from ...var.var import Var

@@ -6,10 +6,10 @@ import numpy as np
 
 from ....base.arrays import Array
 from ...errors import BoundsError, DTypeError
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.kinds.values import at_least
 from ...record.lowering import Slot, call
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import S
 from ...values.dtypes import FLOATS, DType, i64

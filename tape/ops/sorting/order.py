@@ -11,11 +11,11 @@ import numpy as np
 from ...errors import DomainError, TapeError
 from ...numerics.basic import arithmetic
 from ...record.composed import composed, fitted
-from ...record.define_op import op
 from ...record.derivative import NO_GRAD
 from ...record.kinds import Kind
 from ...record.kinds.values import AXIS
 from ...record.lowering import Slot, call, elementwise, permuted, view
+from ...record.op_decorator import op
 from ...record.samples import Make, Sample
 from ...record.types import D, S
 from ...values.dtypes import i64

@@ -19,10 +19,10 @@ from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, kernel, share, vec
 from dgrr.tape.numerics.math.reference import sums as reference_sums
 from dgrr.tape.numerics.simd import sums
 from dgrr.tape.ops.elementwise.kernels import basic as kernels
-from dgrr.tape.record.define_op import op
 from dgrr.tape.record.derivative import NO_GRAD, Derivative
 from dgrr.tape.record.lowering import Slot, call, elementwise, view
 from dgrr.tape.record.op import Op
+from dgrr.tape.record.op_decorator import op
 from dgrr.tape.record.samples import Sample, bad, binary, unary
 from dgrr.tape.record.types import F, S
 from dgrr.tape.values.spec import Spec

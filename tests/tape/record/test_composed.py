@@ -13,7 +13,7 @@ import pytest
 from dgrr.runtime import CaptureError
 from dgrr.tape import AnyTensor, DTypeError, ShapeError, Tape, TapeError, Var, ops
 from dgrr.tape.record.composed import Composed, composed, fitted
-from dgrr.tape.record.define_op import op
+from dgrr.tape.record.op_decorator import op
 from dgrr.tape.record.samples import Make, Sample, bad
 from dgrr.tape.record.types import F, N, S
 from dgrr.tape.var.op_table import COMPOSED, OPS

@@ -9,9 +9,9 @@ import pytest
 
 from dgrr.tape import Var, ops
 from dgrr.tape.ops.elementwise.kernels import basic as kernels
-from dgrr.tape.record.define_op import op
 from dgrr.tape.record.derivative import NO_GRAD
 from dgrr.tape.record.lowering import elementwise
+from dgrr.tape.record.op_decorator import op
 from dgrr.tape.record.samples import unary
 from dgrr.tape.record.types import F, S
 from dgrr.tape.var.op_table import OPS

@@ -11,10 +11,10 @@ import pytest
 
 from dgrr.tape import GradientError, Var, gradcheck, ops
 from dgrr.tape.ops.elementwise.kernels import basic as kernels
-from dgrr.tape.record.define_op import op
 from dgrr.tape.record.derivative import NO_GRAD, NoGradient
 from dgrr.tape.record.lowering import elementwise
 from dgrr.tape.record.op import Op
+from dgrr.tape.record.op_decorator import op
 from dgrr.tape.record.samples import binary
 from dgrr.tape.record.types import F, S
 from dgrr.tape.var.op_table import OPS

@@ -25,9 +25,10 @@ def test_products_have_tiles_that_fit(dtype: np.dtype) -> None:  # type: ignore[
     for size in SIZES:
         words, form = product_words(size, dtype.itemsize), FORMS["gemm"]
         larger += any(launch.shared > OLDER_BYTES for launch in form.on("sm_90").launches(dtype, words))
-        for arch in ("sm_75", "sm_89"):
+        for arch in ("sm_75", "sm_89", "sm_120", "sm_121"):
             assert all(launch.shared <= OLDER_BYTES for launch in form.on(arch).launches(dtype, words)), size
             assert form.on(arch).scratch(dtype, words) >= 0
+    assert FORMS["gemm"].on("sm_100") is FORMS["gemm"].on("sm_90") is FORMS["gemm"]
     assert larger, "the older form stands for nothing"
 
 

@@ -44,7 +44,7 @@ class CudaForm:
 
     ``launches(dtype, words)`` may be empty where there is nothing to fill. ``scratch(dtype, words)`` bytes begin at a
     multiple of 16 and need not be cleared before. Arrays of the table may begin anywhere. ``older`` stands for it where
-    blocks form no clusters and have `OLDER_BYTES` of shared memory: before compute capability 9.0.
+    blocks form no clusters and have `OLDER_BYTES` of shared memory.
     """
 
     launches: Callable[[np.dtype[Any], Words], tuple[Launch, ...]]

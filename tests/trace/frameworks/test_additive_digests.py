@@ -187,8 +187,12 @@ NEAR, FAR = torch.empty(2), SimpleNamespace(device=SimpleNamespace(type="cuda", 
 def test_they_are_made_where_a_param_lies_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list[int]()
     monkeypatch.setattr(additive_digests, "require_sums", asked.append)
-    assert are_wanted(None, {"a": NEAR, "b": FAR}) and are_wanted(True, {"b": FAR}) and are_wanted(True, {"a": NEAR})
-    assert not (are_wanted(None, {"a": NEAR}) or are_wanted(False, {"b": FAR}))
+    assert (
+        are_wanted({"a": NEAR, "b": FAR}, additive=None)
+        and are_wanted({"b": FAR}, additive=True)
+        and are_wanted({"a": NEAR}, additive=True)
+    )
+    assert not (are_wanted({"a": NEAR}, additive=None) or are_wanted({"b": FAR}, additive=False))
     assert asked == [1, 1]
 
 
@@ -196,6 +200,6 @@ def test_nothing_fails_where_they_cannot_be_made_unless_they_are_asked_for(monke
     monkeypatch.setattr(nvrtc, "_nvrtc", lambda: importlib.import_module("no_nvrtc"))
     monkeypatch.setattr(additive, "gpu", lambda number: Modern())
     nvrtc.version.cache_clear()
-    assert not are_wanted(None, {"b": FAR})
+    assert not are_wanted({"b": FAR}, additive=None)
     with pytest.raises(ImportError):
-        are_wanted(True, {"b": FAR})
+        are_wanted({"b": FAR}, additive=True)

@@ -103,20 +103,22 @@ def is_on_gpu(tensor: Any) -> bool:
     return tensor.device.type == "cuda" and tensor.device.index is not None
 
 
-def are_wanted(additive: bool | None, params: Mapping[str, Any]) -> bool:
+def are_wanted(params: Mapping[str, Any], *, additive: bool | None) -> bool:
     """Whether digests are additive: as asked for, else where a param lies on a GPU that can make them.
 
     Raises ImportError or CudaError where they are asked for and one that has params cannot.
     """
+    if additive is False:
+        return False
     numbers = {param.device.index for param in params.values() if is_on_gpu(param)}
     try:
-        for number in numbers if additive is not False else ():
+        for number in numbers:
             require_sums(number)
     except (ImportError, CudaError):
         if additive:
             raise
         return False
-    return bool(numbers) if additive is None else additive
+    return additive or bool(numbers)
 
 
 @cache

@@ -112,7 +112,7 @@ def record_torch(
     sums = PartSums(torch, modules) if is_of_ranks(trace) else None
     if isinstance(target, str | Keep):  # what golden_trace() records is one file, whatever the commit
         settings["commit"] = commit()
-    additive = are_wanted(additive, modules.params)
+    additive = are_wanted(modules.params, additive=additive)
     recorder = begin(
         "record_torch",
         target,

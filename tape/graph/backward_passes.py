@@ -24,15 +24,12 @@ Seed = npt.ArrayLike | AnyTensor | AnyVar | None
 class BackwardPasses(Nodes, ABC, Generic[D]):
     """The gradients of a node with respect to all before it; none of it changes the tape unless it is recorded there.
 
-    With ``checks`` a VJP that makes an infinity or a NaN raises NonFiniteError.
+    If the tape checks, a VJP that makes an infinity or a NaN raises NonFiniteError.
     """
 
     _hooks: Hooks
-
-    @property
-    @abstractmethod
-    def checks(self) -> bool:
-        """Whether what is not finite is refused."""
+    _check: bool
+    """Whether what is not finite is refused."""
 
     @abstractmethod
     def const(self, value: Any, shape: Any = None, *, name: str | None = None) -> Any:
@@ -131,7 +128,7 @@ class BackwardPasses(Nodes, ABC, Generic[D]):
         accept: Callable[[Any], Any] = self._as_var if create_graph else _as_tensor
         hooked = partial(self._hooks.run, accept=accept) if self._hooks else None
         cotangents = [g if g is None else accept(g) for g in cotangents]
-        sweep(self._nodes, cotangents, start, lift, hooked, self.checks, live, plain=not create_graph)
+        sweep(self._nodes, cotangents, start, lift, hooked, self._check, live, plain=not create_graph)
         return DenseGrads(self._nodes, cotangents, self.node)
 
     def hook(self, key: AnyVar | int | str, function: Hook) -> HookHandle:

@@ -49,14 +49,14 @@ def test_a_run_that_is_right_is_what_it_is_without_a_witness() -> None:
     runs = [trainer(share, clip_norm=1.0, ema=0.9) for share in (None, 0.4, 1.0)]
     digests = {made.fit(BATCHES).state_digest for made in runs}
     assert len(digests) == 1
-    drawn = [k for k in range(12) if runs[1]._run.witness.draws(k)]  # type: ignore[union-attr]
+    drawn = [k for k in range(12) if runs[1]._run.runner.witness.draws(k)]  # type: ignore[union-attr]
     assert runs[0].witnessed == [] and runs[1].witnessed == drawn and runs[2].witnessed == list(range(12))
     assert 1 < len(drawn) < 11
 
 
 def test_who_is_drawn_follows_from_seed_and_number() -> None:
     def drawn(seed: int, share: float) -> list[int]:
-        witness = Witness(trainer(None, seed=seed)._run.step, share)  # type: ignore[arg-type]
+        witness = Witness(trainer(None, seed=seed)._run.runner.step, share)  # type: ignore[arg-type]
         return [k for k in range(2000) if witness.draws(k)]
 
     few, many = drawn(3, 0.05), drawn(3, 0.5)
@@ -88,7 +88,7 @@ def test_the_last_step_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_steps_that_are_not_drawn_are_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     made = trainer(0.4)
-    missed = next(k for k in range(12) if not made._run.witness.draws(k))  # type: ignore[union-attr]
+    missed = next(k for k in range(12) if not made._run.runner.witness.draws(k))  # type: ignore[union-attr]
     flips(monkeypatch, "4.bias", missed)
     made.fit(BATCHES)
 

@@ -1,8 +1,8 @@
 """What a comparison says of the first step that differs, in words."""
 
+from ..v2.format.constants import TensorRole
 from .causes import state_known
 from .ops import LEAF, OpDifference
-from .read_state import all_read, named_leaves
 from .result import Cause
 from .settings import shown
 from .steps import Pair, StepDifference
@@ -58,7 +58,7 @@ def _in_words(pair: Pair, step: int, cause: Cause, found: StepDifference, op: Op
 
 def _origin(pair: Pair, step: int, op: OpDifference | None) -> str:
     """What is known to be equal before the step: the state, where it is its start, recorded, or shown by the ops."""
-    if step == 0 or all_read(pair, step):
+    if step == 0 or _all_read(pair, step):
         return "from equal state and data"
     if _known(pair, step):
         return f"from equal data{f' and the equal state of step {step - 1}' if pair.policy.bitwise else ''}"
@@ -90,7 +90,28 @@ def update_sentence(pair: Pair, step: int, name: str) -> tuple[int, str] | None:
 
 def _begins_equal(pair: Pair, step: int, name: str) -> bool:
     """Whether a tensor is known to be equal before a step, whose link is."""
-    return _known(pair, step) or named_leaves(pair, step).get(name) is True
+    return _known(pair, step) or _named_leaves(pair, step).get(name) is True
+
+
+def _named_leaves(pair: Pair, step: int) -> dict[str, bool]:
+    """Of every tensor of the state that ops of a step read, whether it was equal; empty where it is not recorded."""
+    a, b = pair.ops(step)
+    if a is None or b is None or not pair.one_digest_on_the_way:
+        return {}
+    read = [
+        {node.name: value for node, value in zip(ops.nodes, ops.values, strict=True) if node.op == LEAF}
+        for ops in (a, b)
+    ]
+    known = pair.a.schema.position.keys() & read[0].keys() & read[1].keys()
+    return {name: read[0][name] == read[1][name] for name in known}
+
+
+def _all_read(pair: Pair, step: int) -> bool:
+    """Whether the ops of a step read every param that was updated in it, and found all equal."""
+    leaves = _named_leaves(pair, step)
+    view = pair.views(step)[0]
+    params = {t.name for t in pair.a.schema.tensors if t.role is TensorRole.PARAM} & view.grad_digests.keys()
+    return params <= leaves.keys() and all(leaves.values())
 
 
 def notes(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDifference | None) -> list[str]:
@@ -103,11 +124,11 @@ def notes(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDiff
     said: list[str] = []
     if missing and pair.calls(step) is None:
         said.append(f"which op: not recorded in {' and '.join(missing)} at step {step} (Keep.ops)")
-    elif not missing and op is None:
+    elif not missing and op is None and pair.one_digest_on_the_way:
         said.append(
             "every op agrees: what differs is computed from their results (means of micro-batches, clipping, the rule)"
         )
-    unsure = missing or (op is None and not all_read(pair, step)) or (op is not None and op.node.op == LEAF)
+    unsure = missing or (op is None and not _all_read(pair, step)) or (op is not None and op.node.op == LEAF)
     if unsure and not _known(pair, step):
         said.append(_state_note(pair, step))
     return said

@@ -1,9 +1,11 @@
-"""What compiled code needs besides numbers: words, addresses, room on the stack, calls, the environment."""
+"""What compiled code needs besides numbers: objects, words, addresses, room on the stack, calls, the environment."""
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
+from typing import Any
+
 from numba import carray, njit, types
-from numba.extending import intrinsic
+from numba.extending import NativeValue, intrinsic, models, register_model, unbox
 
 from .emit import I1, I32, I64, POINTER, TRIPLE, VOID, at, declare, word_at
 from .numba_internals import ir, room
@@ -230,3 +232,33 @@ def _enter_aarch64(builder):
 
 def _leave_aarch64(builder, old):
     builder.call(declare(builder, "llvm.aarch64.set.fpcr", VOID, [I64]), [old])
+
+
+# ------------------------------------------------------------------ objects
+
+
+class ObjectType(types.Type):
+    """A Python object; the caller keeps it alive."""
+
+    def __init__(self) -> None:
+        super().__init__(name="Object")
+
+
+OBJECT = ObjectType()
+
+
+@register_model(ObjectType)
+class _ObjectModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, I64)
+
+
+@unbox(ObjectType)
+def _unbox(kind, found, context):
+    return NativeValue(context.builder.ptrtoint(found, I64))
+
+
+@intrinsic
+def address_of(context, found):
+    """What ``id`` gives for an object."""
+    return types.int64(found), lambda ctx, builder, signature, args: args[0]

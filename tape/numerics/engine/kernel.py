@@ -27,8 +27,10 @@ from .intrinsics import (
     ALIGNED,
     DATA_FIELD,
     FLAGS,
+    OBJECT,
     ROW_MAJOR,
     WRITEABLE,
+    address_of,
     addresses,
     enter_environment,
     invoke,
@@ -39,7 +41,6 @@ from .intrinsics import (
     word,
 )
 from .numba_compiler import CFunc, callback, entry_point, is_kept
-from .objects import OBJECT, address_of
 
 Body = Callable[[Any, int, int, int], int]
 

@@ -25,8 +25,10 @@ from .intrinsics import (
     DTYPE,
     FLAGS,
     NDIM,
+    OBJECT,
     ROW_MAJOR,
     SIZES,
+    address_of,
     enter_environment,
     invoke,
     leave_environment,
@@ -35,7 +37,6 @@ from .intrinsics import (
     word,
 )
 from .numba_compiler import entry_point, is_kept
-from .objects import OBJECT, address_of
 
 ROW = 4
 KERNEL, TABLE, WORDS, PARTS = range(ROW)

@@ -139,6 +139,9 @@ def test_what_is_recorded_is_compared_as_ever(level: Any, tmp_path: Path) -> Non
     mixed = compare(a, plain[0])
     assert mixed.same
     assert "not compared: what layers and ops computed, of which one has additive digests" in str(mixed)
+    parted = str(compare(a, plain[1]))
+    assert "step 0 is the first that differs" in parted and "not compared: what layers and ops computed" in parted
+    assert "every op agrees" not in parted and "reads" not in parted
     digests = [trace.ops(0).values for trace in (open_trace(a), open_trace(plain[0]))]  # type: ignore[union-attr]
     assert len(digests[0]) == len(digests[1]) and not {*digests[0]} & {*digests[1]}
 

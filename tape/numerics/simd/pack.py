@@ -156,8 +156,8 @@ def pack_panel(table, b, row, column, depth, width, panel):
     if column == size:
         copy_rows(table, b, row, panel, pitch, depth, width)
     elif row == size:
-        for k in range(0, depth, lanes):
-            for j in range(0, width, lanes):
+        for j in range(0, width, lanes):  # lines of b are read to their end, which a CPU fetches ahead
+            for k in range(0, depth, lanes):
                 square = panel + k * pitch + j * size
                 transpose_square(table, b + k * row + j * column, column, square, pitch, width - j, depth - k)
     else:

@@ -56,7 +56,8 @@ from .product import (
     matrix,
     spaced,
 )  # fmt: skip
-from .tile import MIDDLE, NARROW, SHORT, TALL, TileCall, compute_tile, rows_of
+from .tile import MIDDLE, NARROW, SHORT, TALL, WIDE, TileCall, compute_tile, rows_of, vectors_of
+from .turned_tile import FEW_TURNED, compute_turned_rows
 
 ROWS_TOGETHER = 4
 """Rows that shares do not split."""
@@ -85,35 +86,43 @@ class Chains(NamedTuple):
 
 
 @njit(inline="always")
-def _height(table, rows, columns):
-    """Rows of the next tile, as many as possible, such that the last ones have few left over; 0 for a narrow one."""
-    tall, middle, short = rows_of(TALL), rows_of(MIDDLE), rows_of(SHORT)
-    if columns * itemsize(table) <= vector_size():
-        return 0
-    if rows >= tall + middle or tall <= rows < tall + short:
-        return tall
-    return middle if rows > short else short
-
-
-@njit(inline="always")
-def _tile(table, height, call):
-    """One tile of some height."""
-    if height == 0:
+def _tile(table, call, turned):
+    """One tile, as high as it can be such that the last ones have few rows left over; how many rows it has."""
+    tall, middle, short, row = rows_of(TALL), rows_of(MIDDLE), rows_of(SHORT), call.columns * itemsize(table)
+    if turned:
+        return _turned_tile(table, call)
+    if row <= vector_size():
         compute_tile(table, NARROW, call)
-    elif height == rows_of(TALL):
+        return rows_of(NARROW)
+    if row > PANEL_VECTORS * vector_size():
+        compute_tile(table, WIDE, call)
+        return 1
+    if call.rows >= tall + middle or tall <= call.rows < tall + short:
         compute_tile(table, TALL, call)
-    elif height == rows_of(MIDDLE):
+        return tall
+    if call.rows > short:
         compute_tile(table, MIDDLE, call)
-    else:
-        compute_tile(table, SHORT, call)
+        return middle
+    compute_tile(table, SHORT, call)
+    return short
 
 
 @njit(inline="always")
-def _panel(table, call, rows, chains):
+def _turned_tile(table, call):
+    """The same where the columns of b lie side by side."""
+    if call.rows == 1:
+        compute_turned_rows(table, 1, call)
+    else:
+        compute_turned_rows(table, FEW_TURNED, call)
+    return FEW_TURNED
+
+
+@njit(inline="always")
+def _panel(table, call, rows, chains, turned):
     """All tiles of one panel, each with the sums of all chains, while its outputs lie in the first cache."""
     i = 0
     while i < rows:
-        height = _height(table, rows - i, call.columns)
+        height = 0
         out = call.out + i * call.out_row
         mask, addend = _advanced(call.mask, i * call.out_row), _advanced(call.addend, i * call.addend_row)
         for c in range(chains.number):
@@ -122,8 +131,8 @@ def _panel(table, call, rows, chains):
                 call.depth, out, call.out_row, rows - i, call.columns, int(call.adds or c > 0), call.bias, call.relu,
                 mask, addend * (c == 0), call.addend_row,
             )  # fmt: skip
-            _tile(table, height, here)
-        i += height or rows_of(NARROW)
+            height = _tile(table, here, turned)
+        i += height
 
 
 @njit(inline="always")
@@ -153,18 +162,38 @@ def _b_row(ints):
 
 
 @njit(inline="always")
+def _is_turned(table, ints, rows, columns, depth):
+    """Whether a tile of b is read where it lies with its columns side by side, in whole squares."""
+    size, lanes = itemsize(table), vector_size() // itemsize(table)
+    lies = word(ints, B_ROW) == size and word(ints, B_COLUMN) != size and not word(ints, PANELS)
+    return lies and rows <= FEW_TURNED and columns >= lanes and depth % lanes == 0
+
+
+@njit(inline="always")
+def _vectors(table, ints, rows, columns, turned):
+    """Vectors in a row of the next tile at most."""
+    if turned:
+        return 1
+    wide, lies = vectors_of(WIDE), word(ints, B_COLUMN) == itemsize(table) and not word(ints, PANELS)
+    return wide if rows == 1 and lies and columns * itemsize(table) >= wide * vector_size() else PANEL_VECTORS
+
+
+@njit(inline="always")
 def _block(table, ints, a, b, out, bias, mask, addend, begun, last, chains, rows, left, right, panel, block):
     """The sums of one block of terms for some rows, in columns ``left`` to ``right``."""
-    size, width = itemsize(table), PANEL_VECTORS * vector_size() // itemsize(table)
+    size, lanes = itemsize(table), vector_size() // itemsize(table)
     a_row, a_column, b_row, b_column = word(ints, A_ROW), word(ints, A_COLUMN), _b_row(ints), word(ints, B_COLUMN)
     a_chain = chains.a
     if block:
         a_chain = _packed_rows(table, ints, a, rows, chains, block)
         a, a_row, a_column = block, block_pitch(table), size
-    for j in range(left, right, width):
-        columns = min(right - j, width)
-        source, source_row, b_chain = b + j * b_column, b_row, chains.b
-        if not word(ints, PANELS) and (rows > FEW_ROWS or b_column != size or columns < width):
+    j = left
+    while j < right:
+        turned = _is_turned(table, ints, rows, right - j, chains.depth)
+        columns = min(right - j, _vectors(table, ints, rows, right - j, turned) * lanes)
+        source, source_row, b_chain = b + j * b_column, b_column if turned else b_row, chains.b
+        in_place = rows <= FEW_ROWS and b_column == size and columns >= PANEL_VECTORS * lanes
+        if not (turned or in_place or word(ints, PANELS)):
             b_chain = _packed_columns(table, ints, source, columns, chains, panel)
             source, source_row = panel, PANEL_VECTORS * vector_size()
         call = TileCall(
@@ -172,7 +201,8 @@ def _block(table, ints, a, b, out, bias, mask, addend, begun, last, chains, rows
             begun, _advanced(bias * last, j * size), word(ints, RELU) * last, _advanced(mask * last, j * size),
             _advanced(addend, j * size), word(ints, ADDED),
         )  # fmt: skip
-        _panel(table, call, rows, Chains(chains.number, chains.depth, a_chain, b_chain))
+        _panel(table, call, rows, Chains(chains.number, chains.depth, a_chain, b_chain), turned)
+        j += columns
 
 
 @njit(inline="always")

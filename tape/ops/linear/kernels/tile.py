@@ -1,7 +1,7 @@
 """The micro-kernel of matrix products: a tile of outputs whose sums stay in registers over one block of terms.
 
-A tile is one or two vectors wide and a few rows high. Each round of its loop takes one term of every sum: it
-multiplies the vectors of one row of b by one element of each row of a.
+A tile is one or two vectors wide and a few rows high, or one row of many. Each round of its loop takes one term of
+every sum: it multiplies the vectors of one row of b by one element of each row of a.
 """
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
@@ -19,8 +19,8 @@ from ....numerics.engine.emit import I64, Builder, Value, at
 from ....numerics.simd import codegen as simd
 from ....numerics.simd.codegen import vector_bytes
 
-TALL, MIDDLE, SHORT, NARROW = range(4)
-"""The tiles: three heights of two vectors, and one vector."""
+TALL, MIDDLE, SHORT, NARROW, WIDE = range(5)
+"""The tiles: three heights of two vectors, one vector, and one row of many: b is read as it lies, long pieces of it."""
 
 CLAMPED = 8
 """Up to this height a tile has a pointer for each row of a, and may have fewer rows than its height."""
@@ -52,8 +52,9 @@ class TileCall(NamedTuple):
 
 def shape(tile: int) -> tuple[int, int]:
     """Height and vectors of a tile, whose sums leave registers for a row of b: AVX-512 has 32 of them, others 16."""
-    tall = ((12, 2), (8, 2), (4, 2)) if vector_bytes() == 64 else ((6, 2), (4, 2), (2, 2))
-    return (*tall, (8, 1))[tile]
+    if vector_bytes() == 64:
+        return ((12, 2), (8, 2), (4, 2), (8, 1), (1, 16))[tile]
+    return ((6, 2), (4, 2), (2, 2), (8, 1), (1, 8))[tile]
 
 
 @dataclass(frozen=True)
@@ -208,9 +209,19 @@ compute_tile = computing(micro_kernel)
 """Computes one tile, by its number."""
 
 
+def _constant_of(tile, axis):
+    if not isinstance(tile, types.IntegerLiteral):
+        return None
+    return types.int64(tile), lambda context, builder, signature, args: I64(shape(tile.literal_value)[axis])
+
+
 @intrinsic(prefer_literal=True)
 def rows_of(context, tile):
     """The height of a tile (a constant)."""
-    if not isinstance(tile, types.IntegerLiteral):
-        return None
-    return types.int64(tile), lambda context, builder, signature, args: I64(shape(tile.literal_value)[0])
+    return _constant_of(tile, 0)
+
+
+@intrinsic(prefer_literal=True)
+def vectors_of(context, tile):
+    """The vectors in a row of a tile (a constant)."""
+    return _constant_of(tile, 1)

@@ -216,13 +216,22 @@ def test_nothing_to_sum_or_to_fill(run: Run, shape: tuple[int, int, int], dtype:
 
 
 def random_product(
-    run: Run, rng: np.random.Generator, dtype: np.dtype[Any], largest: int, width: int | None = None
+    run: Run,
+    rng: np.random.Generator,
+    dtype: np.dtype[Any],
+    most: tuple[int, int],
+    width: int | None = None,
+    squares: bool = False,
 ) -> None:
-    """One product of random sizes, layouts and epilogue in random shares, of so many columns if that is given."""
+    """One product of random layouts and epilogue in random shares, of at most so many rows and columns.
+
+    It has exactly ``width`` columns if that is given, and a contraction in ``squares`` of vectors if it shall.
+    """
     batch = int(rng.choice([1, 1, 1, 2, 5]))
-    m, n = (int(x) for x in rng.integers(1, largest, 2))
+    m, n = (int(rng.integers(1, limit)) for limit in most)
     n = width or n
     k = int(rng.choice([rng.integers(0, 40), rng.integers(250, 262), rng.integers(500, 600)], p=[0.6, 0.2, 0.2]))
+    k = (k + 15) // 16 * 16 if squares else k
     names = [str(x) for x in rng.choice(list(LAYOUTS), 2)]
     a, b = (LAYOUTS[x](numbers(rng, s, dtype)) for x, s in zip(names, ((batch, m, k), (batch, k, n)), strict=True))
     out = expected(a, b)
@@ -251,7 +260,7 @@ def random_product(
 def test_random_products(run: Run, seed: int, dtype: np.dtype[Any]) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(60):
-        random_product(run, rng, dtype, largest=50)
+        random_product(run, rng, dtype, (50, 50))
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -259,7 +268,17 @@ def test_random_products(run: Run, seed: int, dtype: np.dtype[Any]) -> None:
 def test_random_products_of_rows_of_one_vector_and_of_a_half(run: Run, part: int, dtype: np.dtype[Any]) -> None:
     rng = np.random.default_rng(part)
     for _ in range(150):
-        random_product(run, rng, dtype, largest=50, width=vector_bytes() // part // dtype.itemsize)
+        random_product(run, rng, dtype, (50, 50), width=vector_bytes() // part // dtype.itemsize)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("squares", [False, True])
+def test_random_products_of_few_rows(run: Run, squares: bool, dtype: np.dtype[Any]) -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(80):
+        random_product(run, rng, dtype, (7, 700), squares=squares)
+    for _ in range(20):
+        random_product(run, rng, dtype, (2, 700), squares=squares)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

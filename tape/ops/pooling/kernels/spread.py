@@ -41,12 +41,12 @@ def blocks(cells: int, rows: int, layers: int) -> tuple[int, int, int]:
 
 
 @inlined
-def _spread(ints, begin, first, x, room, place, width, columns):
+def _spread(ints, first, x, room, place, width, columns):
     """Bring the cells side by side that the columns of a block read of a line of the source."""
     for j in range(word(ints, CELLS)):
         cells = word(ints, COLUMN_CELLS) + j * word(ints, COLUMNS) + first
         for c in range(columns):
-            store(room, place + j * width + c, load_lane(x, begin + word(ints, cells + c)))
+            store(room, place + j * width + c, load_lane(x, word(ints, cells + c)))
 
 
 @inlined
@@ -78,28 +78,24 @@ def _add_line(out, vertical, room, place, width, cells):
 
 
 @inlined
-def _fill(table, ints, first, columns, line, room, kept):
+def _fill(table, ints, first, columns, slab, i, room, kept):
     """The columns of a block of one line of the output."""
-    layers, rows, width, cells = word(ints, LAYERS), word(ints, ROWS), word(ints, BLOCK), word(ints, CELLS)
-    source_layers, source_rows, source_columns = (
-        word(ints, SOURCE_LAYERS), word(ints, SOURCE_ROWS), word(ints, SOURCE_COLUMNS)
-    )
-    out = vector(table, 0, line * word(ints, COLUMNS) + first, columns)
-    x = vector(table, 1, line // (layers * rows) * (source_layers * source_rows * source_columns), source_layers * source_rows * source_columns)
-    volume = line // (layers * rows) * source_layers * source_rows
-    down, across = word(ints, LAYER_WINDOWS) + 2 * (line // rows % layers), word(ints, ROW_WINDOWS) + 2 * (line % rows)
+    rows, layers, high = word(ints, ROWS), word(ints, LAYERS), word(ints, ROWS_KEPT)
+    width, cells = word(ints, BLOCK), word(ints, CELLS)
+    out = vector(table, 0, (slab * rows + i) * word(ints, COLUMNS) + first, columns)
     out[:] = real(table, 0.0)
+    down, across = word(ints, LAYER_WINDOWS) + 2 * (slab % layers), word(ints, ROW_WINDOWS) + 2 * i
     for z in range(word(ints, down), word(ints, down) + 2 * word(ints, down + 1), 2):
         layer, deep = word(ints, z), real(table, float_of(word(ints, z + 1)))
+        begin = (slab // layers * word(ints, SOURCE_LAYERS) + layer) * word(ints, SOURCE_ROWS)
         for v in range(word(ints, across), word(ints, across) + 2 * word(ints, across + 1), 2):
             row, vertical = word(ints, v), deep * real(table, float_of(word(ints, v + 1)))
-            source = layer * source_rows + row
-            high = word(ints, ROWS_KEPT)
             slot = (layer * high + (row & (high - 1))) & (word(ints, KEPT) - 1)
             place = (1 + slot) * cells * width
-            if kept[slot] != volume + source:
-                kept[slot] = volume + source
-                _spread(ints, source * source_columns, first, x, room, place, width, columns)
+            if kept[slot] != begin + row:
+                kept[slot] = begin + row
+                x = vector(table, 1, (begin + row) * word(ints, SOURCE_COLUMNS), word(ints, SOURCE_COLUMNS))
+                _spread(ints, first, x, room, place, width, columns)
             _add_line(out, vertical, room, place, width, cells)
 
 
@@ -107,11 +103,12 @@ def _fill(table, ints, first, columns, line, room, kept):
 def visit_blocks(table, ints, part, parts):
     start, count = share(word(ints, LINES), part, parts)
     room, kept = stack(table, ROOM), stack(retyped(table, INT64), MOST_KEPT)
-    width = word(ints, BLOCK)
+    width, rows = word(ints, BLOCK), word(ints, ROWS)
     for first in range(0, word(ints, COLUMNS), width):
         columns = min(width, word(ints, COLUMNS) - first)
         _weigh(table, ints, first, room, width, columns)
         kept[:] = -1
-        for line in range(start, start + count):
-            _fill(table, ints, first, columns, line, room, kept)
+        for slab in range(start // rows, (start + count + rows - 1) // rows):
+            for i in range(max(start - slab * rows, 0), min(start + count - slab * rows, rows)):
+                _fill(table, ints, first, columns, slab, i, room, kept)
     return 0

@@ -8,10 +8,11 @@ lines of the output read mostly the same lines of the source, these are spread o
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 import numpy as np
-from numba import njit
+from numba import carray, njit
 
-from ....numerics.engine.intrinsics import real, retyped, stack, word
+from ....numerics.engine.intrinsics import real, retyped, stack, stack_words, table_at, word
 from ....numerics.engine.kernel import share, vector
+from ....numerics.simd.codegen import CACHE_LINE
 from ....numerics.simd.lanes import inlined
 from ....numerics.simd.operations import float_of, fma, select
 from ....numerics.simd.vectors import LANES, bundle, few, load_bundle, load_few, load_lane, rolled, store, store_few
@@ -23,9 +24,10 @@ from ....numerics.simd.vectors import LANES, bundle, few, load_bundle, load_few,
 LINES, LAYERS, ROWS, COLUMNS, SOURCE_LAYERS, SOURCE_ROWS, SOURCE_COLUMNS = range(7)
 LAYER_WINDOWS, ROW_WINDOWS, CELLS, COLUMN_CELLS, COLUMN_WEIGHTS, BLOCK, ROWS_KEPT, KEPT, HEAD = range(7, 16)
 
-INT64 = np.int64(0)
+INT64, WORD = np.int64(0), 8
 ROOM, MOST_KEPT = 8192, 64
 """Elements on the stack for the weights of a block and the lines that are kept, and how many these are at most."""
+AREA = ROOM + CACHE_LINE // WORD
 
 
 def blocks(cells: int, rows: int, layers: int) -> tuple[int, int, int]:
@@ -38,6 +40,13 @@ def blocks(cells: int, rows: int, layers: int) -> tuple[int, int, int]:
     kept = high << (layers - 1).bit_length()
     width = ROOM // (cells * (kept + 1)) // LANES * LANES if kept <= MOST_KEPT else 0
     return (width, high, kept) if width else (ROOM // (2 * cells) // LANES * LANES, 1, 1)
+
+
+@njit(inline="always")  # numba, not LLVM, makes it part of its caller: the area lives as long as that
+def _room(table):
+    """Room that starts a cache line, so that vectors in it are loaded at once."""
+    area = stack_words(AREA)
+    return carray(table_at(table, (area + CACHE_LINE - 1) & -CACHE_LINE), ROOM)
 
 
 @inlined
@@ -102,7 +111,7 @@ def _fill(table, ints, first, columns, slab, i, room, kept):
 @njit(inline="always")
 def visit_blocks(table, ints, part, parts):
     start, count = share(word(ints, LINES), part, parts)
-    room, kept = stack(table, ROOM), stack(retyped(table, INT64), MOST_KEPT)
+    room, kept = _room(table), stack(retyped(table, INT64), MOST_KEPT)
     width, rows = word(ints, BLOCK), word(ints, ROWS)
     for first in range(0, word(ints, COLUMNS), width):
         columns = min(width, word(ints, COLUMNS) - first)

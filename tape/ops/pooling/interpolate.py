@@ -17,7 +17,7 @@ from ...record.types import F, like
 from ...values.spec import Spec
 from ...var.var import Gradual
 from .kernels import sums, weights
-from .kernels.upsample import WeightedAxis
+from .kernels.weighted import WeightedAxis
 from .kernels.windows import WindowAxis
 from .reference import interpolate as reference
 from .rules import sizes_for, through, weighted

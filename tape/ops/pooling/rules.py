@@ -18,8 +18,8 @@ from ...record.lowering import Slot, call
 from ...record.types import like
 from ...values.per_axis import PerAxis as Numbers, PerSide, per_side
 from ...values.spec import Spec
-from .kernels import upsample
-from .kernels.upsample import WeightedAxis
+from .kernels.upsample import weighted_sums
+from .kernels.weighted import WeightedAxis, words as weighted_words
 from .kernels.windows import WindowAxis, adaptive, outputs, sliding, words
 
 Rules = tuple[tuple[int, ...], ...]
@@ -146,5 +146,5 @@ def weighted(x: Slot, out: Sizes, axes: Sequence[WeightedAxis], *, back: bool) -
     """Weighted sums along the last axes, from the cells to the outputs or back."""
     volumes = prod(out[: len(out) - len(axes)])
     read = volumes * prod(sum(map(len, axis.windows)) for axis in axes)
-    ints = upsample.words(volumes, [axis.transposed() for axis in axes] if back else axes)
-    return call(upsample.weighted_sums, [x], out, *ints, work=read)
+    ints = weighted_words(volumes, [axis.transposed() for axis in axes] if back else axes)
+    return call(weighted_sums, [x], out, *ints, work=read)

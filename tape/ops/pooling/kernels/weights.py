@@ -7,7 +7,7 @@ Positions are those of PyTorch's ``interpolate``. With ``step`` cells for an out
 from collections.abc import Callable
 from fractions import Fraction
 
-from .upsample import Weighted, WeightedAxis
+from .weighted import Weighted, WeightedAxis
 from .windows import WindowAxis, adaptive
 
 HALF, QUARTERS = Fraction(1, 2), Fraction(3, 4)

@@ -53,32 +53,26 @@ def plus(total, vertical, horizontal, x):
 
 
 @inlined
-def _block(ints, first):
-    """How many columns the block from ``first`` on has."""
-    return min(word(ints, BLOCK), word(ints, COLUMNS) - first)
-
-
-@inlined
-def _weigh(table, ints, first, room):
+def _weigh(table, ints, first, columns, room):
     """Bring the weights of a block to the start of the room."""
     for j in range(word(ints, CELLS)):
         weights = word(ints, COLUMN_WEIGHTS) + j * word(ints, COLUMNS) + first
-        for c in range(_block(ints, first)):
+        for c in range(columns):
             rolled()
             store(room, j * word(ints, BLOCK) + c, real(table, float_of(word(ints, weights + c))))
 
 
 @inlined
-def _bring(ints, first, room, place, x):
+def _bring(ints, first, columns, room, place, x):
     """Bring what a block reads of a line to a place in the room, spread out."""
+    width, pitch, cells = word(ints, BLOCK), word(ints, COLUMNS), word(ints, COLUMN_CELLS) + first
     for j in range(word(ints, CELLS)):
-        cells, target = word(ints, COLUMN_CELLS) + j * word(ints, COLUMNS) + first, place + j * word(ints, BLOCK)
-        for c in range(_block(ints, first)):
-            store(room, target + c, load_lane(x, word(ints, cells + c)))
+        for c in range(columns):
+            store(room, place + j * width + c, load_lane(x, word(ints, cells + j * pitch + c)))
 
 
 @inlined
-def _spread(table, ints, first, room, kept, layer, row):
+def _spread(table, ints, first, columns, room, kept, layer, row):
     """Where a line of the source lies spread out in the room, brought there unless it is kept."""
     line, high = layer * word(ints, SOURCE_ROWS) + row, word(ints, ROWS_KEPT)
     slot = (layer * high + (row & (high - 1))) & (word(ints, LINES_KEPT) - 1)
@@ -86,32 +80,32 @@ def _spread(table, ints, first, room, kept, layer, row):
     if kept[slot] != line:
         kept[slot] = line
         size = word(ints, SOURCE_COLUMNS)
-        _bring(ints, first, room, place, vector(table, 1, line * size, size))
+        _bring(ints, first, columns, room, place, vector(table, 1, line * size, size))
     return place
 
 
 @inlined
 def _add(ints, out, is_first, vertical, room, place):
     """Add a line that is spread out, to nothing if it is the first one."""
-    width = word(ints, BLOCK)
-    size = word(ints, CELLS) * width
+    width, cells = word(ints, BLOCK), word(ints, CELLS)
     for c in range(0, out.size, few(out)):
         rolled()
         left = out.size - c
         total = load_few(out, c, left)
         if is_first:
             total = constant(total, 0.0)
-        for j in range(c, c + size, width):
+        for j in range(cells):
             rolled()
-            total = plus(total, vertical, load_few(room, j, left), load_few(room, place + j, left))
+            i = j * width + c
+            total = plus(total, vertical, load_few(room, i, left), load_few(room, place + i, left))
         store_few(out, c, left, total)
 
 
 @inlined
-def _sum_line(table, ints, first, room, kept, layer, row):
+def _sum_line(table, ints, first, columns, room, kept, layer, row):
     """The sums of a block in one row of a layer; layers are counted through all volumes."""
     volume, line = layer // word(ints, LAYERS), layer * word(ints, ROWS) + row
-    out = vector(table, 0, line * word(ints, COLUMNS) + first, _block(ints, first))
+    out = vector(table, 0, line * word(ints, COLUMNS) + first, columns)
     down = word(ints, LAYER_WINDOWS) + 2 * (layer - volume * word(ints, LAYERS))
     across = word(ints, ROW_WINDOWS) + 2 * row
     is_first = True
@@ -119,7 +113,8 @@ def _sum_line(table, ints, first, room, kept, layer, row):
         source, deep = volume * word(ints, SOURCE_LAYERS) + word(ints, z), real(table, float_of(word(ints, z + 1)))
         for v in range(word(ints, across), word(ints, across) + 2 * word(ints, across + 1), 2):
             vertical = deep * real(table, float_of(word(ints, v + 1)))
-            _add(ints, out, is_first, vertical, room, _spread(table, ints, first, room, kept, source, word(ints, v)))
+            place = _spread(table, ints, first, columns, room, kept, source, word(ints, v))
+            _add(ints, out, is_first, vertical, room, place)
             is_first = False
     if is_first:
         out[:] = real(table, 0.0)
@@ -131,10 +126,11 @@ def sum_blocks(table, ints, part, parts):
     start, count = share(word(ints, LINES), part, parts)
     room, kept, rows = _room(table), stack(retyped(table, INT64), MOST_KEPT), word(ints, ROWS)
     for first in range(0, word(ints, COLUMNS), word(ints, BLOCK)):
-        _weigh(table, ints, first, room)
+        columns = min(word(ints, BLOCK), word(ints, COLUMNS) - first)
+        _weigh(table, ints, first, columns, room)
         kept[:] = -1
         for layer in range(start // rows, (start + count + rows - 1) // rows):
             begin = layer * rows
             for row in range(max(start - begin, 0), min(start + count - begin, rows)):
-                _sum_line(table, ints, first, room, kept, layer, row)
+                _sum_line(table, ints, first, columns, room, kept, layer, row)
     return 0

@@ -30,16 +30,15 @@ from .weighted import (
 
 @inlined
 def _weighted_sum(table, ints, x, down, across, column):
-    total, cells, weights = real(table, 0.0), word(ints, COLUMN_CELLS), word(ints, COLUMN_WEIGHTS)
-    stop, columns = column + word(ints, CELLS) * word(ints, COLUMNS), word(ints, COLUMNS)
+    total, cells, weights = real(table, 0.0), word(ints, COLUMN_CELLS) + column, word(ints, COLUMN_WEIGHTS) + column
     for z in range(word(ints, down), word(ints, down) + 2 * word(ints, down + 1), 2):
         layer, deep = word(ints, z) * word(ints, SOURCE_ROWS), real(table, float_of(word(ints, z + 1)))
         for v in range(word(ints, across), word(ints, across) + 2 * word(ints, across + 1), 2):
             begin = (layer + word(ints, v)) * word(ints, SOURCE_COLUMNS)
             vertical = deep * real(table, float_of(word(ints, v + 1)))
-            for h in range(column, stop, columns):
-                horizontal = real(table, float_of(word(ints, weights + h)))
-                total = plus(total, vertical, horizontal, x[begin + word(ints, cells + h)])
+            for j in range(word(ints, CELLS)):
+                horizontal = real(table, float_of(word(ints, weights + j * word(ints, COLUMNS))))
+                total = plus(total, vertical, horizontal, x[begin + word(ints, cells + j * word(ints, COLUMNS))])
     return total
 
 

@@ -1,4 +1,4 @@
-"""Weighted sums of cells against the formula, where blocks, kept lines and shares begin and end: windows of any cells."""
+"""Weighted sums of any cells against the formula, where blocks, kept lines and shares begin and end."""
 
 from collections.abc import Sequence
 from fractions import Fraction

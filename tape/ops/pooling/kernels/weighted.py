@@ -87,7 +87,7 @@ def blocks(layers: int, rows: int, columns: int) -> tuple[int, int, int]:
     All lines of a window are kept if there is room for them, else one. Blocks are whole vectors, of no column where the
     room is too small for one. The numbers of what is kept are powers of two.
 
-    >>> blocks(1, 4, 4), blocks(1, 3, 64), blocks(1, 1, 1000)
+    >>> blocks(1, 4, 4), blocks(1, 32, 64), blocks(1, 1, 1000)
     ((400, 4, 4), (64, 1, 1), (0, 1, 1))
     """
     high = 1 << (rows - 1).bit_length()

@@ -7,6 +7,7 @@ well are kept. The words are made by `weighted.words`.
 
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportPrivateImportUsage=false
 import numpy as np
 from numba import carray, njit
 

@@ -17,6 +17,7 @@ from ...numerics.cuda.written import (
     Triple,
     Words,
     blocks_of,
+    divisor,
     written,
 )
 from .kernels import words as at
@@ -40,8 +41,8 @@ OUT, INPUT, OPERAND, BIAS = range(4)
 EACH_ALONE = 4
 """Results of a thread that works alone, where there are enough of them for a device."""
 
-PLANE_BYTES, PLANE_THREADS = 48 << 10, 128
-"""Shared memory for the rows of single channels, and threads that add up their weight gradients."""
+PLANE_BYTES, PLANE_CHAINS = 40 << 10, 128
+"""Shared memory for the rows of single channels, and weights of a thread block, one for each block of terms."""
 
 PLACE_BYTES = 16
 """Bytes of an entry of the kernels' tables; twice as many where axes lie between the first and the last."""
@@ -174,21 +175,25 @@ def _alone(
 
 
 def _of_planes(words: Words, together: int, size: int) -> tuple[Words, int] | None:
-    """What a launch of planes.cu is told, and the bytes of the rows that so many results read.
+    """What a launch of planes.cu is told, and the elements of the rows that so many results read.
 
     None where groups have more channels than one, axes between the first and the last, or too much for shared memory.
     """
-    if words[at.CHANNELS] != 1 or words[at.DEPTH] > BLOCK or _middle(words) or words[at.RESULTS] == 0:
+    results, columns, step, last_step = (words[i] for i in (at.RESULTS, at.LAST, at.STEP, at.LAST_STEP))
+    if words[at.CHANNELS] != 1 or words[at.DEPTH] > BLOCK or _middle(words) or results == 0:
         return None
     phases = words[words[at.PHASE_TABLE] :][: words[at.PHASES]]
     taps = words[words[at.LAST_TABLE] :][: words[at.LAST_TAPS]]
-    step, results, columns = words[at.STEP], words[at.RESULTS], words[at.LAST]
     low, extent = words[at.LOWEST] * step + min(phases), words[at.SPAN] * step + max(phases) - min(phases) + 1
-    pitch = ((columns - 1) * words[at.LAST_STEP] + max(taps) - min(taps) + 1) | 1
+    pitch = ((columns - 1) * last_step + max(taps) - min(taps) + 1) | 1
     planes = min(words[at.SAMPLES], (together + results - 2) // results + 1)
     lines = min(planes * results // columns, (together + columns - 2) // columns + 1)
-    nbytes = (lines * step + planes * extent) * pitch * size
-    return ((low, min(taps), extent, pitch), nbytes) if nbytes <= PLANE_BYTES else None
+    elements = (lines * step + planes * extent) * pitch
+    if elements * size > PLANE_BYTES or words[at.SOURCE_PLANE] >= 1 << 31:
+        return None
+    sizes = (words[at.GROUPS], words[at.SAMPLES] * results, results, *divisor(results), columns, *divisor(columns))
+    source = (words[at.SOURCE], words[at.LAST_SOURCE])
+    return (low, min(taps), extent, pitch, *sizes, step, last_step, *source), elements
 
 
 def _planes(words: Words, size: int, pointers: Words) -> Launch | None:
@@ -197,28 +202,27 @@ def _planes(words: Words, size: int, pointers: Words) -> Launch | None:
     found = _of_planes(words, each * ALONE, size)
     if found is None:
         return None
-    own, nbytes = found
-    shared, defines = nbytes + BLOCK * (size + 4), (*_alone_defines(size, ALONE), ("PER", each))
+    own, elements = found
+    shared, defines = elements * size + BLOCK * (size + 4), (*_defines_of_planes(size), ("PER", each))
     return Launch(PLANES, "convolve_planes", defines, (grid, 1, 1), (ALONE, 1, 1), shared, pointers, own)
 
 
 def _weights_of_planes(words: Words, size: int, blocks: int, pointers: Words) -> Launch | None:
     """The launch of the weight gradients of single channels, if they are."""
-    chains = words[at.DEPTH] * words[at.OUTPUTS]
-    together = min(blocks, PLANE_THREADS // chains)
+    chains, outputs = words[at.DEPTH] * words[at.OUTPUTS], words[at.OUTPUTS]
+    together = min(blocks, PLANE_CHAINS // chains)
     found = _of_planes(words, together * BLOCK, size) if together else None
     if found is None:
         return None
-    own, nbytes = found
-    threads = blocks_of(together * chains, 32) * 32
-    shared = nbytes + words[at.OUTPUTS] * together * (BLOCK + 1) * size
-    defines, grid = (*_alone_defines(size, threads), ("WEIGHTS", 1)), (words[at.GROUPS], 1, blocks_of(blocks, together))
-    entry = "convolve_weights_planes"
-    return Launch(PLANES, entry, defines, grid, (threads, 1, 1), shared, pointers, (*own, together))
+    own, elements = found
+    shared = (elements + outputs * together * (BLOCK + 1)) * size
+    defines, grid = (*_defines_of_planes(size), ("WEIGHTS", 1)), (words[at.GROUPS], 1, blocks_of(blocks, together))
+    entry, told = "convolve_weights_planes", (*own, together, elements)
+    return Launch(PLANES, entry, defines, grid, (ALONE, 1, 1), shared, pointers, told)
 
 
-def _alone_defines(size: int, threads: int) -> tuple[tuple[str, int | str], ...]:
-    return (("REAL", REALS[size]), ("THREADS", threads), ("MIDDLE_AXES", 0))
+def _defines_of_planes(size: int) -> tuple[tuple[str, int | str], ...]:
+    return (("REAL", REALS[size]), ("THREADS", ALONE), ("MIDDLE_AXES", 0))
 
 
 def _is_direct_weights(words: Words) -> bool:

@@ -1,5 +1,6 @@
 """Convolutions on CUDA devices: tiles chosen from the words of the CPU's kernels, and their launches."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -303,10 +304,12 @@ def pack_launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
 
 
 def interleave_launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
-    """The launch of ``interleave``, with a warp for each row of a line."""
-    count = 32 * words[at.LINES] * words[at.INTERLEAVED_ROWS]
-    pointers = (OUT, INPUT, OUT, OUT, WORDS)
-    return (_each_element("interleave", dtype.itemsize, count, pointers),) if count else ()
+    """The launch of ``interleave``, with a warp for the rows of a line that lie between each other."""
+    lines, rows = words[at.LINES], words[at.INTERLEAVED_ROWS] // words[at.APART]
+    if lines * rows == 0:
+        return ()
+    one = _each_element("interleave", dtype.itemsize, 1, (OUT, INPUT, OUT, OUT, WORDS))
+    return (replace(one, grid=(lines, 1, blocks_of(rows, 8))),)
 
 
 def _none(dtype: np.dtype[Any], words: Words) -> int:

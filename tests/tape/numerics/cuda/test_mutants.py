@@ -82,16 +82,12 @@ CONVS = {
 PLANES = "planes.cu"
 
 SINGLES = {
-    "no barrier behind the rows": (
-        PLANES,
-        "rows.copy(tile, group, end - 1);\n  __syncthreads();",
-        "rows.copy(tile, group, end - 1);",
-    ),
-    "planes without what lies between": (PLANES, "(rows.extent - rows.step) * rows.pitch", "0"),
-    "no columns outside of the source": (PLANES, "in && (unsigned)(x + left) < (unsigned)w[LAST_SOURCE]", "in"),
-    "a row less": (PLANES, "last % results / columns) + extent, left", "last % results / columns) + extent - 1, left"),
+    "no barrier behind the rows": (PLANES, "  wait_copies<0>();\n  __syncthreads();", "  wait_copies<0>();"),
+    "planes without what lies between": (PLANES, "((int)call.words[EXTENT] - rows.step) * rows.pitch", "0"),
+    "no columns outside of the source": (PLANES, "rows && (unsigned)(x + left) < columns", "rows"),
+    "a row less": (PLANES, "(line(last) + (int)call.words[EXTENT]) * pitch", "(line(last) + 1) * pitch"),
     "the next block's cotangents": (PLANES, "(own % N * together + block)", "(own % N * together + block + 1)"),
-    "rows of the first plane alone": (PLANES, "behind < 0 ? i + (int)row * step", "behind < 0 ? i"),
+    "the first plane alone": (PLANES, "y -= lines, from += plane", "y -= lines"),
 }  # fmt: skip
 
 

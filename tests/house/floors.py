@@ -83,7 +83,8 @@ FLOORS: dict[str, list[list[str]]] = {
     "tape/ops": [
         ["elementwise", "indices", "loops", "planar"],
         ["shape"],
-        ["random", "reduce", "sorting"],
+        ["reduce", "sorting"],
+        ["random"],
         ["conv", "linear", "losses", "norm", "pooling"],
         ["attention", "sampling"],
         ["cuda_forms"],

@@ -116,9 +116,9 @@ def _running_place(c: OpCall) -> str:
     return c("Add", along, c.graph.constant(firsts))
 
 
-@exports("argsort")
+@exports("argsort", "argtopk")
 def _argsort(c: OpCall) -> str:
     axis = _axis(c)
     whole = c("Cast", c.x, to=c.graph.onnx.TensorProto.INT64) if c.spec(0).dtype == np.bool_ else c.x
-    n = c.sizes(c.shape[axis])
+    n = c.sizes(c.attrs.get("k", c.shape[axis]))
     return c("TopK", whole, n, axis=axis, largest=int(c.attrs["descending"]), sorted=1, result=1)

@@ -7,7 +7,7 @@
 #define KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 #ifdef CLUSTER
 // Of CLUSTER thread blocks that run beside each other and may wait for each other.
-#define CLUSTERED(threads) extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(threads, 3)
+#define CLUSTERED(threads) extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(threads, 4)
 #endif
 #define PARAMETER const __grid_constant__
 #define DYNAMIC_SHARED(type, name) \

@@ -213,15 +213,19 @@ KERNEL(256, 1) pack_weights(PARAMETER Call call, Report) {
   at<real>(call, OUT)[i] = at<const real>(call, P_SOURCE)[own + offset];
 }
 
-// Results class by class, put between each other: a warp for each row of each line.
+// Results class by class, put between each other: a warp for the rows of each line that lie between each other, as they stand in
+// the table one behind the other.
 KERNEL(256, 1) interleave(PARAMETER Call call, Report) {
   const long long* const w = at<const long long>(call, P_WORDS);
-  const long long unit = blockIdx.x * 8ll + threadIdx.x / 32, line = unit / w[INTERLEAVED_ROWS];
-  if (line >= w[LINES]) return;
-  const long long* const row = w + ROW_TABLE + 3 * (unit % w[INTERLEAVED_ROWS]);
-  const real* const from = at<const real>(call, P_SOURCE) + line * w[SOURCE_LINE] + row[0];
-  real* const to = at<real>(call, OUT) + line * w[LINE] + row[1];
-  for (long long q = threadIdx.x % 32; q < row[2]; q += 32) to[q * w[APART]] = from[q];
+  const unsigned apart = (unsigned)w[APART], first = (blockIdx.z * 8 + threadIdx.x / 32) * apart;
+  if (first >= w[INTERLEAVED_ROWS]) return;
+  const long long* const rows = w + ROW_TABLE + 3 * first;
+  const real* const from = at<const real>(call, P_SOURCE) + blockIdx.x * w[SOURCE_LINE];
+  real* const to = at<real>(call, OUT) + blockIdx.x * w[LINE];
+  for (unsigned e = threadIdx.x % 32; e < apart * rows[2]; e += 32) {
+    const unsigned q = e / apart, r = e % apart;
+    if (q < rows[3 * r + 2]) to[rows[3 * r + 1] + q * apart] = from[rows[3 * r] + q];
+  }
 }
 #endif
 

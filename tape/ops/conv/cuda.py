@@ -1,5 +1,6 @@
 """Convolutions on CUDA devices: tiles chosen from the words of the CPU's kernels, and their launches."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,12 +18,14 @@ from ...numerics.cuda.written import (
     Triple,
     Words,
     blocks_of,
+    divisor,
     written,
 )
 from .kernels import words as at
 
 SOURCE = "tape/ops/conv/convolutions.cu"
 DIRECT = "tape/ops/conv/direct.cu"
+PLANES = "tape/ops/conv/planes.cu"
 
 FEW_OUTPUTS = 2
 """Outputs of a group for which a tile is mostly empty."""
@@ -38,6 +41,9 @@ OUT, INPUT, OPERAND, BIAS = range(4)
 
 EACH_ALONE = 4
 """Results of a thread that works alone, where there are enough of them for a device."""
+
+PLANE_BYTES, PLANE_CHAINS = 40 << 10, 128
+"""Shared memory for the rows of single channels, and weights of a thread block, one for each block of terms."""
 
 PLACE_BYTES = 16
 """Bytes of an entry of the kernels' tables; twice as many where axes lie between the first and the last."""
@@ -146,13 +152,18 @@ def _is_direct(words: Words) -> bool:
 
 def _direct(words: Words, size: int, pointers: Words) -> Launch:
     """The launch of a convolution with a thread for each output, or for some."""
-    chains = words[at.GROUPS] * words[at.CLASSES] * words[at.OUTPUTS]
+    each, grid = _shared_out(words)
+    return _alone("convolve_direct", size, words, (grid, 1, 1), ALONE, pointers, size, ("PER", each))
 
-    def grid(each: int) -> int:
-        return chains * blocks_of(words[at.SAMPLES] * words[at.RESULTS], each * ALONE)
 
-    each = EACH_ALONE if grid(EACH_ALONE) >= PROCESSORS else 1
-    return _alone("convolve_direct", size, words, (grid(each), 1, 1), ALONE, pointers, size, ("PER", each))
+def _shared_out(words: Words) -> tuple[int, int]:
+    """Results of a thread, and blocks of threads."""
+    chains, all_results = (
+        words[at.GROUPS] * words[at.CLASSES] * words[at.OUTPUTS],
+        words[at.SAMPLES] * words[at.RESULTS],
+    )
+    few, most = (chains * blocks_of(all_results, each * ALONE) for each in (EACH_ALONE, 1))
+    return (EACH_ALONE, few) if few >= PROCESSORS else (1, most)
 
 
 def _alone(
@@ -162,6 +173,57 @@ def _alone(
     shared = BLOCK * (PLACE_BYTES * (1 + _middle(words)) + beside)
     defines = (("REAL", REALS[size]), ("THREADS", threads), ("MIDDLE_AXES", _middle(words)), more)
     return Launch(DIRECT, entry, defines, grid, (threads, 1, 1), shared, pointers, ())
+
+
+def _of_planes(words: Words, together: int, size: int) -> tuple[Words, int] | None:
+    """What a launch of planes.cu is told, and the elements of the rows that so many results read.
+
+    None where groups have more channels than one, axes between the first and the last, or too much for shared memory.
+    """
+    results, columns, step, last_step = (words[i] for i in (at.RESULTS, at.LAST, at.STEP, at.LAST_STEP))
+    if words[at.CHANNELS] != 1 or words[at.DEPTH] > BLOCK or _middle(words) or results == 0:
+        return None
+    phases = words[words[at.PHASE_TABLE] :][: words[at.PHASES]]
+    taps = words[words[at.LAST_TABLE] :][: words[at.LAST_TAPS]]
+    low, extent = words[at.LOWEST] * step + min(phases), words[at.SPAN] * step + max(phases) - min(phases) + 1
+    pitch = ((columns - 1) * last_step + max(taps) - min(taps) + 1) | 1
+    planes = min(words[at.SAMPLES], (together + results - 2) // results + 1)
+    lines = min(planes * results // columns, (together + columns - 2) // columns + 1)
+    elements = (lines * step + planes * extent) * pitch
+    if elements * size > PLANE_BYTES or words[at.SOURCE_PLANE] >= 1 << 31:
+        return None
+    sizes = (words[at.GROUPS], words[at.SAMPLES] * results, results, *divisor(results), columns, *divisor(columns))
+    source = (words[at.SOURCE], words[at.LAST_SOURCE])
+    return (low, min(taps), extent, pitch, *sizes, step, last_step, *source), elements
+
+
+def _planes(words: Words, size: int, pointers: Words) -> Launch | None:
+    """The launch of a convolution of single channels, if it is one."""
+    each, grid = _shared_out(words)
+    found = _of_planes(words, each * ALONE, size)
+    if found is None:
+        return None
+    own, elements = found
+    shared, defines = elements * size + BLOCK * (size + 4), (*_defines_of_planes(size), ("PER", each))
+    return Launch(PLANES, "convolve_planes", defines, (grid, 1, 1), (ALONE, 1, 1), shared, pointers, own)
+
+
+def _weights_of_planes(words: Words, size: int, blocks: int, pointers: Words) -> Launch | None:
+    """The launch of the weight gradients of single channels, if they are."""
+    chains, outputs = words[at.DEPTH] * words[at.OUTPUTS], words[at.OUTPUTS]
+    together = min(blocks, PLANE_CHAINS // chains)
+    found = _of_planes(words, together * BLOCK, size) if together else None
+    if found is None:
+        return None
+    own, elements = found
+    shared = (elements + outputs * together * (BLOCK + 1)) * size
+    defines, grid = (*_defines_of_planes(size), ("WEIGHTS", 1)), (words[at.GROUPS], 1, blocks_of(blocks, together))
+    entry, told = "convolve_weights_planes", (*own, together, elements)
+    return Launch(PLANES, entry, defines, grid, (ALONE, 1, 1), shared, pointers, told)
+
+
+def _defines_of_planes(size: int) -> tuple[tuple[str, int | str], ...]:
+    return (("REAL", REALS[size]), ("THREADS", ALONE), ("MIDDLE_AXES", 0))
 
 
 def _is_direct_weights(words: Words) -> bool:
@@ -186,7 +248,7 @@ def launches(dtype: np.dtype[Any], words: Words, shared: int = NEWEST_BYTES) -> 
         return ()
     _require_32_bits(words)
     if _is_direct(words):
-        return (_direct(words, size, pointers),)
+        return (_planes(words, size, pointers) or _direct(words, size, pointers),)
     a = X_VECTOR if words[at.PADDED] % (VECTOR_BYTES // size) == 0 else X_FAST
     return (_launch("convolve", size, tile, words, (grid, 1, 1), pointers, 0, a),)
 
@@ -204,7 +266,8 @@ def weight_launches(dtype: np.dtype[Any], words: Words, shared: int = NEWEST_BYT
     pointers = (OUT, INPUT, OPERAND, OUT, WORDS, SCRATCH)
     fold = _each_element("fold", size, count, pointers, (count, blocks))
     if blocks and _is_direct_weights(words):
-        return (_direct_weights(words, size, blocks, pointers), *(fold,) * (blocks > 1))
+        each_block = _weights_of_planes(words, size, blocks, pointers) or _direct_weights(words, size, blocks, pointers)
+        return (each_block, *(fold,) * (blocks > 1))
     main = _launch("convolve_weights", size, tile, words, grid, pointers, each, X_FAST)
     return (main, fold) if each else (main,)
 
@@ -241,10 +304,12 @@ def pack_launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
 
 
 def interleave_launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
-    """The launch of ``interleave``, with a warp for each row of a line."""
-    count = 32 * words[at.LINES] * words[at.INTERLEAVED_ROWS]
-    pointers = (OUT, INPUT, OUT, OUT, WORDS)
-    return (_each_element("interleave", dtype.itemsize, count, pointers),) if count else ()
+    """The launch of ``interleave``, with a warp for the rows of a line that lie between each other."""
+    lines, rows = words[at.LINES], words[at.INTERLEAVED_ROWS] // words[at.APART]
+    if lines * rows == 0:
+        return ()
+    one = _each_element("interleave", dtype.itemsize, 1, (OUT, INPUT, OUT, OUT, WORDS))
+    return (replace(one, grid=(lines, 1, blocks_of(rows, 8))),)
 
 
 def _none(dtype: np.dtype[Any], words: Words) -> int:

@@ -20,18 +20,18 @@ INPUTS = {"normalize": 1, "row_statistics": 1, "normalize_grad": 2, "normalize_w
 CLUSTER = 8
 """The most thread blocks of a cluster that every device with clusters has."""
 
-SUMS = 4
+SUMS, KINDS = 5, 4
 """The position of the sums of blocks, and how many kinds of them there may be."""
 
 
 def _pointers(name: str, words: Words) -> Words:
     bias = words[at.BIAS] if name == "normalize" else 0
-    return tuple(range(max(INPUTS[name], words[at.WEIGHT], bias) + 1))
+    return tuple(range(max(INPUTS[name], words[at.WEIGHT], words[at.STATISTICS], bias) + 1))
 
 
 def _in_clusters(name: str, size: int, words: Words, own: Words) -> tuple[Launch, ...]:
     """The launch for few and long rows, a cluster of thread blocks for each."""
-    pointers = (*_pointers(name, words), 0, 0, 0)[:SUMS]
+    pointers = (*_pointers(name, words), 0, 0, 0, 0)[:SUMS]
     cluster = _cluster(words)
     teams = (words[at.ROWS] * cluster, 1)
     (made,) = block_launches(SOURCE, f"{name}_cluster", size, teams, ROW_BLOCK, (*pointers, SCRATCH), own)
@@ -44,19 +44,19 @@ def _cluster(words: Words) -> int:
     return 1 << (_blocks(words) - 1).bit_length()
 
 
-def _fits_clusters(words: Words) -> bool:
-    """Whether a cluster has a thread block for each block of a row."""
-    return _blocks(words) <= CLUSTER
+def _fits_clusters(name: str, words: Words) -> bool:
+    """Whether a cluster has a thread block for each block of a row, and something to wait for."""
+    return _blocks(words) <= CLUSTER and not (name == "normalize" and words[at.STATISTICS])
 
 
 def _in_parts(name: str, size: int, words: Words, own: Words) -> tuple[Launch, ...]:
     """Launches for few and long rows, a thread block for each block of a row."""
-    pointers = (*_pointers(name, words), 0, 0, 0)[:SUMS]
-    parts, gradient = words[at.ROWS] * _blocks(words), INPUTS[name] == 2
-    means = ("block_means", 1 + (name == "normalize_grad"))
-    products = ("block_products", int(gradient))
-    stages = (means, ("block_squares", 1), products, (f"{name}_blocks", 1))
-    chosen = [(entry, z) for entry, z in stages if z and (entry != "block_means" or words[at.CENTRED])]
+    pointers = (*_pointers(name, words), 0, 0, 0, 0)[:SUMS]
+    parts, given = words[at.ROWS] * _blocks(words), words[at.STATISTICS] > 0
+    layers = 1 + (name == "normalize_grad" and words[at.CENTRED])
+    means, squares = ("block_means", int(words[at.CENTRED] and not given)), ("block_squares", int(not given))
+    products = ("block_products", layers * (INPUTS[name] == 2))
+    chosen = [(entry, z) for entry, z in (means, squares, products, (f"{name}_blocks", 1)) if z]
     made = [block_launches(SOURCE, e, size, (parts, z), ROW_BLOCK, (*pointers, SCRATCH), own) for e, z in chosen]
     return tuple(launch for (launch,) in made)
 
@@ -76,13 +76,15 @@ def _form(name: str, *, clusters: bool = True) -> CudaForm:
         if n == 0 and name in ("normalize", "normalize_grad"):
             return ()
         bias = words[at.BIAS] if name == "normalize" else 0
-        own = (*words[: at.EPS + 1], bias, INPUTS[name], *divisor(max(words[at.LENGTH], 1)))
+        own = (*words[: at.STATISTICS + 1], bias, INPUTS[name], *divisor(max(words[at.LENGTH], 1)))
         if _is_in_parts(words):
-            return (_in_clusters if clusters and _fits_clusters(words) else _in_parts)(name, dtype.itemsize, words, own)
+            return (_in_clusters if clusters and _fits_clusters(name, words) else _in_parts)(
+                name, dtype.itemsize, words, own
+            )
         return row_launches(SOURCE, name, dtype.itemsize, words[at.ROWS], n, _pointers(name, words), own)
 
     def scratch(dtype: np.dtype[Any], words: Words) -> int:
-        return SUMS * words[at.ROWS] * _blocks(words) * dtype.itemsize if _is_in_parts(words) else 0
+        return KINDS * words[at.ROWS] * _blocks(words) * dtype.itemsize if _is_in_parts(words) else 0
 
     return CudaForm(launches, scratch, _form(name, clusters=False) if clusters else None)
 

@@ -84,8 +84,8 @@ def lower(x: Slot, weight: Slot | None, bias: Slot | None, form: Form) -> Slot:
     """The normalised array times weight plus bias."""
     if form.in_columns(x.shape):
         return apply(x, *_column_statistics(x, form), weight, bias, -1)
-    inputs, at = _table([x], weight, bias)
-    words = (*form.words(x.shape), at[0], *_rest(form), at[1])
+    inputs, (given, w, b) = _table([x], _channel_statistics(x, form), weight, bias)
+    words = (*form.words(x.shape), w, *_rest(form), given, b)
     return call(kernels.normalize, inputs, x.shape, *words, work=WORK * x.spec.size, aliases=(0,))
 
 
@@ -96,8 +96,8 @@ def lower_grad(dy: Slot, x: Slot, weight: Slot | None, form: Form) -> Slot:
         inputs, at = _table([dy, x, *statistics], weight)
         words: tuple[float, ...] = (rows, columns, at[0])
         return call(column_kernels.column_slopes, inputs, x.shape, *words, work=WORK * x.spec.size, aliases=(0, 1))
-    inputs, at = _table([dy, x], weight)
-    words = (*form.words(x.shape), at[0], *_rest(form))
+    inputs, (given, w) = _table([dy, x], _channel_statistics(x, form), weight)
+    words = (*form.words(x.shape), w, *_rest(form), given)
     return call(gradient_kernels.normalize_grad, inputs, x.shape, *words, work=WORK * x.spec.size, aliases=(0, 1))
 
 
@@ -105,15 +105,15 @@ def lower_weight_grad(dy: Slot, x: Slot, form: Form) -> Slot:
     """The gradient by the weight: the sums over all axes but the channels' of dy times the normalised array."""
     shape, work, last = x.shape, WORK * x.spec.size, form.channels_last(x.shape)
     (samples, channels, _), (rows, n) = form.split(shape), form.rows(shape)
-    words = (*form.words(shape), 0, *_rest(form))
     if not (form.groups or last):
-        return call(gradient_kernels.normalize_weight_grad, [dy, x], (channels,), *words, work=work)
+        inputs, (given,) = _table([dy, x], _channel_statistics(x, form))
+        words = (*form.words(shape), 0, *_rest(form), given)
+        return call(gradient_kernels.normalize_weight_grad, inputs, (channels,), *words, work=work)
     if form.groups == 1 and last:
-        statistics = call(kernels.row_statistics, [x], (2, rows), *words, work=work)
-        inputs = [dy, x, statistics]
+        inputs = [dy, x, _row_statistics(x, form)]
         return call(gradient_kernels.column_weight_grad, inputs, (channels,), rows, channels, work=work)
     if form.groups:  # a weight for each element of all rows: dy
-        words = (rows if n else 0, n, n, 1, 1, n, 1, x.spec.size, 2, *_rest(form), 0)
+        words = (rows if n else 0, n, n, 1, 1, n, 1, x.spec.size, 2, *_rest(form), 0, 0)
         products = call(kernels.normalize, [x, dy], shape, *words, work=work, aliases=(0, 1))
     else:
         products = elementwise(mul, dy, lower(x, None, None, form))
@@ -140,6 +140,20 @@ def _table(inputs: list[Slot], *parameters: Slot | None) -> tuple[list[Slot], li
 
 def _rest(form: Form) -> tuple[int, float]:
     return int(form.centred), float(form.eps)
+
+
+def _row_statistics(x: Slot, form: Form) -> Slot:
+    """The mean and the inverse deviation of each row."""
+    words = (*form.words(x.shape), 0, *_rest(form), 0)
+    return call(kernels.row_statistics, [x], (2, form.rows(x.shape)[0]), *words, work=WORK * x.spec.size)
+
+
+def _channel_statistics(x: Slot, form: Form) -> Slot | None:
+    """Those of channels over a batch, a call that the gradients have in common with the result.
+
+    Rows of a layer or a group lie together and in the cache, where computing them again costs less than a call.
+    """
+    return None if form.groups else _row_statistics(x, form)
 
 
 def _column_statistics(x: Slot, form: Form) -> tuple[Slot, Slot]:

@@ -1,7 +1,7 @@
 // Rows less their mean over their standard deviation, and the gradients. Words and tables are those of the CPU's.
 #include "rows.cuh"
 
-enum { ROWS, STRIDE, SEGMENTS, LENGTH, PITCH, P, Q, PARAMETERS, WEIGHT, CENTRED, EPS, BIAS };
+enum { ROWS, STRIDE, SEGMENTS, LENGTH, PITCH, P, Q, PARAMETERS, WEIGHT, CENTRED, EPS, STATISTICS, BIAS };
 // Where x is in the table; and by which an index is divided by LENGTH: times FACTOR, shifted by SHIFT.
 enum { X = BIAS + 1, FACTOR, SHIFT };
 
@@ -42,6 +42,12 @@ DEV Statistics statistics_of(const Call& call, real mean, real squares, real n) 
   return {mean, div((real)1, root(add(div(squares, n), real_of(call.words[EPS], (real)0))))};
 }
 
+// Those of a row, where they were computed before.
+DEV Statistics given_statistics(const Call& call, long long row) {
+  const real* const given = at<const real>(call, (int)call.words[STATISTICS]) + row;
+  return {given[0], given[call.words[ROWS]]};
+}
+
 // x' = (x - mean) * inv.
 DEV real normal(real x, Statistics own) { return mul(sub(x, own.mean), own.inv); }
 
@@ -61,6 +67,7 @@ DEV real slope(real h, real x, Statistics own, real mean_h, real mean_p) {
 }
 
 DEV Statistics statistics(const Call& call, const Team& team, const Layout& lies, const real* x) {
+  if (call.words[STATISTICS]) return given_statistics(call, team.row);
   const real n = number(lies.n, (real)0);
   real mean = (real)0;
   if (call.words[CENTRED]) mean = div(team.sum(lies.n, [=](long long i) { return x[lies.at(i)]; }), n);
@@ -124,7 +131,7 @@ KERNEL(THREADS, 1) normalize_weight_grad(PARAMETER Call call, Report) {
 #ifndef CLUSTER
 #define CLUSTER 0
 #endif
-enum { SUMS = 4 };  // position of the address
+enum { SUMS = 5 };  // position of the address
 enum { MEANS, WEIGHTED, SQUARES, PRODUCTS };
 
 struct Part {
@@ -144,6 +151,7 @@ struct Part {
     return total;
   }
   METHOD Statistics statistics(const Call& call, real n) const {
+    if (call.words[STATISTICS]) return given_statistics(call, row);
     return statistics_of(call, mean(call, n), whole(call, SQUARES), n);
   }
   METHOD real mean(const Call& call, real n) const {
@@ -241,17 +249,21 @@ template <bool GRADIENT> struct Held {
     }
     if (GRADIENT && call.words[WEIGHT])
       each([&](int k, long long i) { h[k] = mul(h[k], parameter(call, call.words[WEIGHT], lies.parameter(i), (real)1)); });
+    own = call.words[STATISTICS] ? given_statistics(call, part.row) : statistics(call);
+    if (!GRADIENT) return;
+    each([&](int k, long long) { stage(0, k, mul(h[k], normal(x[k], own))), stage(1, k, h[k]); });
+    sum(call, PRODUCTS, WEIGHTED);
+  }
+
+  METHOD Statistics statistics(const Call& call) const {
     if (call.words[CENTRED]) {
-      each([&](int k, long long) { stage(0, k, x[k]), GRADIENT ? stage(1, k, h[k]) : (void)0; });
-      sum(call, MEANS, GRADIENT ? WEIGHTED : MEANS);
+      each([&](int k, long long) { stage(0, k, x[k]); });
+      sum(call, MEANS, MEANS);
     }
     const real mean = part.mean(call, n);
     each([&](int k, long long) { stage(0, k, squared(x[k], mean)); });
     sum(call, SQUARES, SQUARES);
-    own = statistics_of(call, mean, part.whole(call, SQUARES), n);
-    if (!GRADIENT) return;
-    each([&](int k, long long) { stage(0, k, mul(h[k], normal(x[k], own))); });
-    sum(call, PRODUCTS, PRODUCTS);
+    return statistics_of(call, mean, part.whole(call, SQUARES), n);
   }
 
   // Every element of the block that is the thread's: which of its own it is, and its place in the row.
@@ -308,14 +320,10 @@ CLUSTERED(THREADS) normalize_weight_grad_cluster(PARAMETER Call call, Report) {
   give_total(call, held.part);
 }
 #else
-// Of x, and in a second layer of thread blocks of h.
 KERNEL(THREADS, 1) block_means(PARAMETER Call call, Report) {
   DYNAMIC_SHARED(real, memory);
   BEGIN_PART
-  if (blockIdx.z == 0)
-    sum_means(call, part, lies, x, memory);
-  else
-    sum_weighted(call, part, lies, memory);
+  sum_means(call, part, lies, x, memory);
 }
 
 KERNEL(THREADS, 1) block_squares(PARAMETER Call call, Report) {
@@ -324,10 +332,14 @@ KERNEL(THREADS, 1) block_squares(PARAMETER Call call, Report) {
   sum_squares(call, part, lies, x, memory);
 }
 
+// Of h x', and in a second layer of thread blocks of h.
 KERNEL(THREADS, 1) block_products(PARAMETER Call call, Report) {
   DYNAMIC_SHARED(real, memory);
   BEGIN_PART
-  sum_products(call, part, lies, x, memory);
+  if (blockIdx.z == 0)
+    sum_products(call, part, lies, x, memory);
+  else
+    sum_weighted(call, part, lies, memory);
 }
 
 KERNEL(THREADS, 1) normalize_blocks(PARAMETER Call call, Report) {

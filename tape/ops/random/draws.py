@@ -11,12 +11,14 @@ from ...numerics.math.philox import MAX_WORDS, WORD
 from ...numerics.sizes import Sizes
 from ...record.derivative import NO_GRAD
 from ...record.kinds.values import FINITE, PROBABILITY
-from ...record.lowering import Slot, call
+from ...record.lowering import Slot
 from ...record.op_decorator import op
 from ...record.samples import Sample, bad
 from ...values.dtypes import DType, boolean, i64
 from ...values.spec import Spec
 from ...var.var import Gradual, Var
+from ..sorting.kernels import UNSIGNED
+from ..sorting.order import positions_in_order
 from . import kernels, reference
 from .stream import (
     LAST,
@@ -231,7 +233,7 @@ def _infer_permutation(step: Spec, n: int, **key: int) -> Spec:
 def _lower_permutation(step: Slot, n: int, **key: int) -> Slot:
     out = Spec((n,), i64.dtype)
     keys = call_drawing(kernels.sort_keys, "permutation", [step], out, 2, **key)
-    return call(kernels.order_of_keys, [keys], (n,), n, work=2 * n * n.bit_length())
+    return positions_in_order(keys, UNSIGNED, i64.dtype.itemsize)
 
 
 @op(

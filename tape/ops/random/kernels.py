@@ -150,44 +150,6 @@ def sort_keys(table, ints, part, parts):
     return _drawn(_key, 2, table, ints, part, parts)
 
 
-@inlined
-def _before(keys, a, b):
-    """Whether position ``a`` stands before ``b`` in the stable ascending order of the keys."""
-    first, second = np.uint64(keys[a]), np.uint64(keys[b])
-    return first < second or (first == second and a < b)
-
-
-@inlined
-def _sift(order, keys, root, n):
-    """Let ``order[root]`` sink in the heap of the first ``n`` until nothing below it comes later."""
-    sinking, child = order[root], 2 * root + 1
-    while child < n:
-        if child + 1 < n and _before(keys, order[child], order[child + 1]):
-            child += 1
-        if not _before(keys, sinking, order[child]):
-            break
-        order[root] = order[child]
-        root, child = child, 2 * child + 1
-    order[root] = sinking
-
-
-@kernel
-def order_of_keys(table, ints, part, parts):
-    """The positions of the keys in ascending order, by heapsort (Williams, 1964); arrays: out, keys; ints: n."""
-    n, (_, mine) = word(ints, 0), share(1, part, parts)
-    if mine == 0:
-        return 0
-    order, keys = vector(table, 0, 0, n), vector(table, 1, 0, n)
-    for i in range(n):
-        order[i] = i
-    for root in range(n // 2 - 1, -1, -1):
-        _sift(order, keys, root, n)
-    for last in range(n - 1, 0, -1):
-        order[0], order[last] = order[last], order[0]
-        _sift(order, keys, 0, last)
-    return 0
-
-
 @kernel
 def dropout(table, ints, part, parts):
     """``out = x * factor`` where the number drawn, from one word, is at least p, else +0.

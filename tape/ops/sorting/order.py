@@ -3,6 +3,7 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -13,7 +14,7 @@ from ...numerics.basic import arithmetic
 from ...record.composed import composed, fitted
 from ...record.derivative import NO_GRAD
 from ...record.kinds import Kind
-from ...record.kinds.values import AXIS
+from ...record.kinds.values import AXIS, at_least
 from ...record.lowering import Slot, call, elementwise, permuted, view
 from ...record.op_decorator import op
 from ...record.samples import Make, Sample
@@ -24,10 +25,12 @@ from ...values.spec import Spec
 from ...values.tensor import AnyTensor
 from ...var.var import Gradual, Var
 from ..indices.along import take_along_axis
-from ..shape.slicing import narrow
 from . import kernels, reference
 
 INT64 = i64.dtype
+
+FEW = 64
+"""So many first elements are found sooner than all are sorted."""
 
 
 def _infer(x: Spec) -> Spec:
@@ -42,16 +45,46 @@ def _keys(x: Slot) -> Slot:
     return elementwise(kernel, x, dtype=INT64)
 
 
+def _flip(descending: bool) -> int:
+    return kernels.DESCENDING if descending else kernels.ASCENDING
+
+
 def _lower(x: Slot, axis: int, descending: bool) -> Slot:
+    return _along(x, axis, lambda rows: _sorted(rows, rows.shape[-1], descending))
+
+
+def _lower_first(x: Slot, k: int, axis: int, descending: bool) -> Slot:
+    return _along(x, axis, lambda rows: (_found if k <= FEW else _sorted)(rows, k, descending))
+
+
+def _along(x: Slot, axis: int, order_of: Callable[[Slot], Slot]) -> Slot:
+    """The order of rows, for an axis that may be another than the last."""
     rank, a = x.spec.rank, normal_axis("argsort", axis, x.spec.rank)
+    if a == rank - 1:
+        return order_of(x)
     order = (*(i for i in range(rank) if i != a), a)
-    rows = x if a == rank - 1 else permuted(x, order)
+    return permuted(order_of(permuted(x, order)), tuple(order.index(i) for i in range(rank)))
+
+
+def positions_in_order(keys: Slot, flip: int, width: int) -> Slot:
+    """Where the keys of each row stand in order; ``flip`` and ``width`` are those of `kernels.argsort_rows`."""
+    *leading, n = keys.shape
+    work = keys.spec.size * 2 * max(n, 1).bit_length()
+    found = call(kernels.argsort_rows, [keys], (2, *keys.shape), prod(leading), n, flip, width, work=work)
+    return view("getitem", found, keys.shape, lambda array: array[0])
+
+
+def _sorted(rows: Slot, k: int, descending: bool) -> Slot:
+    """The first ``k`` of each row in order, of all that are sorted."""
+    found = positions_in_order(_keys(rows), _flip(descending), rows.dtype.itemsize)
+    return found if k == rows.shape[-1] else view("getitem", found, (*rows.shape[:-1], k), lambda array: array[..., :k])
+
+
+def _found(rows: Slot, k: int, descending: bool) -> Slot:
+    """The first ``k`` of each row in order, kept while it is read."""
     *leading, n = rows.shape
-    work = x.spec.size * 2 * max(n, 1).bit_length()
-    count = prod(leading)
-    found = call(kernels.argsort_rows, [_keys(rows)], (*leading, 2, n), count, n, int(descending), work=work)
-    out = view("getitem", found, rows.shape, lambda array: array[..., 0, :])
-    return out if a == rank - 1 else permuted(out, tuple(order.index(i) for i in range(rank)))
+    ints = (prod(leading), n, k, _flip(descending))
+    return call(kernels.argtopk_rows, [_keys(rows)], (*leading, k), *ints, work=2 * rows.spec.size)
 
 
 def _samples(make: Make) -> list[Sample]:
@@ -67,6 +100,7 @@ def _samples(make: Make) -> list[Sample]:
         Sample((make.mask(5),)),
         Sample((make(2, 0),)),
         Sample((make(1),)),
+        Sample((make(2, 99),)),
     ]
 
 
@@ -114,6 +148,39 @@ def sort(x: Var[D, *S], axis: int = -1, descending: bool = False) -> Var[D, *S]:
     return take_along_axis(x, argsort(x, axis, descending), axis)
 
 
+def _infer_first(x: Spec, k: int, axis: int, descending: bool) -> Spec:
+    a = normal_axis("argtopk", axis, x.rank)
+    return Spec((*x.shape[:a], k, *x.shape[a + 1 :]), INT64)
+
+
+def _samples_of_few(make: Make) -> list[Sample]:
+    special, turned, many = _samples(make)[0].arrays[0], _samples(make)[1].arrays[0], make.indices(9, 2, 99)
+    return [
+        Sample((special,), {"k": 4, "axis": 1, "descending": True}),
+        Sample((turned,), {"k": 3, "axis": 0, "descending": False}),
+        Sample((many.astype(make.dtype),), {"k": 5, "axis": -1, "descending": True}),
+        Sample((many.astype(make.dtype),), {"k": FEW + 1, "axis": -1, "descending": False}),
+        Sample((many.T,), {"k": 7, "axis": 0, "descending": False}),
+        Sample((make.mask(5),), {"k": 2, "axis": 0, "descending": True}),
+        Sample((make(2, 0),), {"k": 0, "axis": 1, "descending": False}),
+    ]
+
+
+@op(
+    infer=_infer_first,
+    lower=_lower_first,
+    along=NO_GRAD,
+    reference=reference.argtopk,
+    samples=_samples_of_few,
+    kinds={"k": at_least(0), "axis": AXIS},
+    batch_axis={"x": 0},
+    private=True,
+)
+def argtopk(x: Gradual[D], k: int, axis: int, descending: bool) -> Gradual[i64]:
+    """The first ``k`` along an axis of what `argsort` gives."""
+    ...
+
+
 WHOLE, TRUTH = Kind(int), Kind(bool)
 
 
@@ -145,5 +212,5 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Gradual[
     n = given.shape[normal_axis("topk", axis, len(given.shape))]
     if not 0 <= k <= n:
         raise DomainError(f"topk: argument 'k': expected 0 to {n}, the size of axis {axis}, got {k}")
-    indices = narrow(argsort(given, axis, largest), 0, k, axis)
+    indices = argtopk(given, k, axis, largest)
     return take_along_axis(given, indices, axis), indices

@@ -14,6 +14,11 @@ def argsort(x: Array, axis: int = -1, descending: bool = False) -> Array:
     return np.moveaxis(out, -1, axis)
 
 
+def argtopk(x: Array, k: int, axis: int = -1, descending: bool = False) -> Array:
+    """The first of them."""
+    return argsort(x, axis, descending).take(range(k), axis)
+
+
 def _order(row: Array, descending: bool) -> list[int]:
     key = [_key(value) for value in row.tolist()]
     return sorted(range(len(key)), key=key.__getitem__, reverse=descending)

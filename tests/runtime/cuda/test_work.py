@@ -36,8 +36,8 @@ TRANSLATED = {
     **dict.fromkeys(("cumsum", "cumprod", "running_place"), RUNNING),
     **dict.fromkeys(("nll_grad", "one_hot"), "a row of classes is one thread's"),
     **dict.fromkeys(("give_to_largest", "last_sources"), WINDOWS),
-    "order_of_keys": "each place of an order is found among all keys",
-    "argsort_rows": "a row is sorted by one thread",
+    "argsort_rows": "each key is compared with all others of its row",
+    "argtopk_rows": "a row is one thread's",
     "scatter_add_along_axis": "a row is one thread's, so that what meets at an index is added in order",
     "mean_of_counted": "the losses of all rows make one number, in one order",
 }

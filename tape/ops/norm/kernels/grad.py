@@ -118,7 +118,7 @@ def _write_slopes(table, ints, r, number, mean, inv, mean_h, mean_p):
 def normalize_grad(table, ints, part, parts):
     """``out = ((h - mean(h)) - x' * mean(h * x')) * inv``, ``h = dy * weight``, ``x' = (x - mean) * inv``.
 
-    Arrays: out, dy, x, weight where given; ints: `SHAPE`, weight, centred, eps.
+    Arrays: out, dy, x, statistics and weight where given; ints: `SHAPE`, weight, centred, eps, statistics.
     """
     start, rows = share(word(ints, ROWS), part, parts)
     stop, step, number, weight = start + rows, at_once(ints), first_parameter(ints, start), word(ints, WEIGHT)
@@ -148,7 +148,10 @@ def normalize_grad(table, ints, part, parts):
 
 @kernel
 def normalize_weight_grad(table, ints, part, parts):
-    """``out[r] = sum dy * ((x - mean) * inv)`` along rows; arrays: out, dy, x; ints: `SHAPE`, 0, centred, eps."""
+    """``out[r] = sum dy * ((x - mean) * inv)`` along rows.
+
+    Arrays: out, dy, x, statistics where given; ints: `SHAPE`, 0, centred, eps, statistics.
+    """
     start, rows = share(word(ints, ROWS), part, parts)
     stop, step, out = start + rows, at_once(ints), vector(table, 0, 0, word(ints, ROWS))
     dy_buffer, x_buffer = stack(table, ROW_BLOCK), stack(table, ROW_BLOCK)

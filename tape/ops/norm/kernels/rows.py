@@ -5,8 +5,9 @@ of ``segments`` runs of ``length`` neighbours, ``pitch`` apart. Run ``s`` of it 
 number ``(r * p + s * q) mod parameters``. So one kernel normalises the positions of a layer (runs of one element,
 each with a parameter of its own), of a group of channels, and of a channel over a batch.
 
-`SHAPE` names the words that say so. Then follow which array is the weight (0: there is none) and whether the mean
-is taken away. Sums are in the order of row sums, over the elements of a row in the order of its runs.
+`SHAPE` names the words that say so. Then follow which array is the weight (0: there is none), whether the mean is taken
+away, eps, and which array has the statistics of all rows, where these were computed before (0: they were not). Sums are
+in the order of row sums, over the elements of a row in the order of its runs.
 """
 
 # numba's functions carry no types.
@@ -25,6 +26,7 @@ from .shape import (
     PITCH,
     ROWS,
     SEGMENTS,
+    STATISTICS,
     STRIDE,
     WEIGHT,
     Q,
@@ -101,6 +103,11 @@ def _sums_of_rows(term, table, k, ints, start, stop, numbers, sums, buffer):
 @inlined
 def statistics(table, k, ints, start, stop, buffer, means, invs):
     """The means of up to `AT_ONCE` rows (+0 unless they are taken away) and the inverses of their deviations."""
+    if word(ints, STATISTICS):
+        for r in range(start, stop):
+            means[r - start] = parameter(table, word(ints, STATISTICS), r, real(table, 0.0))
+            invs[r - start] = parameter(table, word(ints, STATISTICS), word(ints, ROWS) + r, real(table, 0.0))
+        return
     zero, n = real(table, 0.0), real(table, elements(ints))
     for r in range(start, stop):
         means[r - start] = zero
@@ -168,9 +175,9 @@ def _write(table, ints, r, number, mean, inv):
 
 @kernel
 def normalize(table, ints, part, parts):
-    """``out = ((x - mean) * inv) * weight + bias``; arrays: out, x, weight and bias where given.
+    """``out = ((x - mean) * inv) * weight + bias``; arrays: out, x, statistics, weight and bias where given.
 
-    ints: `SHAPE`, weight, centred, eps, bias.
+    ints: `SHAPE`, weight, centred, eps, statistics, bias.
     """
     start, rows = share(word(ints, ROWS), part, parts)
     stop, step, number = start + rows, at_once(ints), first_parameter(ints, start)
@@ -188,7 +195,7 @@ def normalize(table, ints, part, parts):
 def row_statistics(table, ints, part, parts):
     """``out[0, r]`` is the mean of a row, ``out[1, r]`` the inverse of its deviation.
 
-    Arrays: out, x; ints: `SHAPE`, 0, centred, eps.
+    Arrays: out, x; ints: `SHAPE`, 0, centred, eps, 0.
     """
     all_rows = word(ints, ROWS)
     start, rows = share(all_rows, part, parts)

@@ -7,7 +7,7 @@ from ....numerics.engine.kernel import vector
 from ....numerics.simd.lanes import inlined
 
 SHAPE = ("rows", "stride", "segments", "length", "pitch", "p", "q", "parameters")
-ROWS, STRIDE, SEGMENTS, LENGTH, PITCH, P, Q, PARAMETERS, WEIGHT, CENTRED, EPS, BIAS = range(12)
+ROWS, STRIDE, SEGMENTS, LENGTH, PITCH, P, Q, PARAMETERS, WEIGHT, CENTRED, EPS, STATISTICS, BIAS = range(13)
 
 
 @inlined

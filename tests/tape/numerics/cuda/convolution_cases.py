@@ -56,6 +56,16 @@ TILED = (
 )
 """Of a device with one multiprocessor these have every large tile."""
 
+SINGLE = (
+    Conv(5, 3, 1, 1, (20, 16), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1)),
+    Conv(9, 2, 1, 2, (15, 9), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1)),
+    Conv(3, 2, 1, 1, (30, 21), (5, 3), (3, 2), (4, 1), (2, 0), (2, 1)),
+    Conv(30, 4, 1, 1, (4, 4), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1)),
+    Conv(2, 3, 1, 1, (700,), (4,), (2,), (0,), (3,), (3,)),
+    Conv(2, 1, 1, 1, (40, 33), (7, 7), (1, 1), (0, 3), (6, 3), (1, 1)),
+)
+"""Groups of one channel; their results end in the middle of planes, rows and blocks of 256."""
+
 
 def both(
     host: Host,

@@ -9,7 +9,7 @@ from dgrr.tape.ops.conv.kernels import words
 from dgrr.tape.ops.conv.kernels.axis import forward
 from dgrr.tape.ops.conv.kernels.plan import ConvPlan
 
-from .convolution_cases import SMALL, TILED, Conv, checked
+from .convolution_cases import SINGLE, SMALL, TILED, Conv, checked
 from .host import HEADERS, KINDS, Host, enumerators, needs_cuda
 
 pytestmark = needs_cuda
@@ -59,6 +59,24 @@ def test_threads_with_several_results_have_the_bits_of_the_cpu(
     conv = Conv(2, 2, 1, 2, (15, 20), (3, 3), (stride, 1), (1, 1), (1, 1), (1, 1))  # more positions than threads
     for kind in ("special", "wide"):
         found = dict(checked(host, conv, kind, dtype, bias=stride == 1))
+        assert not any(found.values()), found
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("processors", [1, cuda_convolutions.PROCESSORS])
+@pytest.mark.parametrize("conv", SINGLE)
+def test_single_channels_have_the_bits_of_the_cpu(
+    host: Host,
+    dtype: np.dtype,  # type: ignore[type-arg]
+    processors: int,
+    conv: Conv,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cuda_convolutions, "PROCESSORS", processors)
+    for name in ("convolve", "convolve_weights"):
+        assert cuda_forms.FORMS[name].launches(dtype, plan_words(conv, dtype.itemsize))[0].source.endswith("planes.cu")
+    for kind in ("special", "wide"):
+        found = dict(checked(host, conv, kind, dtype, bias=processors == 1))
         assert not any(found.values()), found
 
 

@@ -103,7 +103,8 @@ def loop_programs() -> list[tuple[str, tuple[tuple[str, int | str], ...]]]:
     found = list[tuple[str, tuple[tuple[str, int | str], ...]]]()
     for r, middle, more in product(REALS.values(), (0, 1), ((("PER", 4),), (("WEIGHTS", 1),))):
         sizes = (("REAL", r), ("THREADS", 128), ("MIDDLE_AXES", middle))
-        found.append((cuda_convolutions.DIRECT, (*sizes, *more)))
+        sources_of = (cuda_convolutions.DIRECT, *([] if middle else [cuda_convolutions.PLANES]))
+        found += [(s, (*sizes, *more)) for s in sources_of]
     return found + [(s, (("REAL", r), ("GROUPS", g))) for s in sources for r in REALS.values() for g in GROUPS]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from .convolution_cases import SMALL, checked
+from .convolution_cases import SINGLE, SMALL, checked
 from .host import Host, needs_cuda
 from .mutation import is_found, mutated
 from .product_cases import case, way, wrong_bits
@@ -79,6 +79,17 @@ CONVS = {
     "taps in another order": (CONVOLUTIONS, "term(w, before + k)", "term(w, before + (k ^ 1))"),
 }
 
+PLANES = "planes.cu"
+
+SINGLES = {
+    "no barrier behind the rows": (PLANES, "  wait_copies<0>();\n  __syncthreads();", "  wait_copies<0>();"),
+    "planes without what lies between": (PLANES, "((int)call.words[EXTENT] - rows.step) * rows.pitch", "0"),
+    "no columns outside of the source": (PLANES, "rows && (unsigned)(x + left) < columns", "rows"),
+    "a row less": (PLANES, "(line(last) + (int)call.words[EXTENT]) * pitch", "(line(last) + 1) * pitch"),
+    "the next block's cotangents": (PLANES, "(own % N * together + block)", "(own % N * together + block + 1)"),
+    "the first plane alone": (PLANES, "y -= lines, from += plane", "y -= lines"),
+}  # fmt: skip
+
 
 PRODUCT_CASES = (((1, 40, 36, 267), "tiny"), ((1, 33, 64, 600), "normal"), ((2, 36, 32, 1030), "wide"))
 
@@ -98,6 +109,11 @@ def convolutions(host: Host) -> int:
     return sum(found for kind in ("normal", "special") for _, found in checked(host, conv, kind, DTYPE, bias=True))
 
 
+def singles(host: Host) -> int:
+    """Wrong elements of a convolution of single channels, of several planes and blocks."""
+    return sum(found for kind in ("normal", "special") for _, found in checked(host, SINGLE[0], kind, DTYPE, bias=True))
+
+
 @pytest.mark.parametrize("mutant", MUTANTS)
 @pytest.mark.long
 def test_a_wrong_product_is_found(mutant: str, tmp_path: Path, programs: Path) -> None:
@@ -115,5 +131,13 @@ def test_a_wrong_convolution_is_found(mutant: str, tmp_path: Path, programs: Pat
     assert is_found(convolutions, mutated(tmp_path, programs, *CONVS[mutant]))
 
 
+@pytest.mark.parametrize("mutant", SINGLES)
+@pytest.mark.long
+def test_a_wrong_convolution_of_single_channels_is_found(mutant: str, tmp_path: Path, programs: Path) -> None:
+    assert is_found(singles, mutated(tmp_path, programs, *SINGLES[mutant]))
+
+
 def test_without_a_mutant_nothing_is_found(host: Host) -> None:
-    assert not products(host, "small") and not products(host, "slices8") and not convolutions(host)
+    assert (
+        not products(host, "small") and not products(host, "slices8") and not convolutions(host) and not singles(host)
+    )

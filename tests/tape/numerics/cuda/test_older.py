@@ -33,7 +33,7 @@ def test_products_have_tiles_that_fit(dtype: np.dtype) -> None:  # type: ignore[
 
 
 def test_rows_are_normalised_without_clusters() -> None:
-    words = tuple(Packed(*layouts(2, 3 * ROW_BLOCK)["a layer"], 0, 1, 1e-5, 0).values.tolist())
+    words = tuple(Packed(*layouts(2, 3 * ROW_BLOCK)["a layer"], 0, 1, 1e-5, 0, 0).values.tolist())
     form = FORMS["normalize"]
     assert [dict(launch.defines).get("CLUSTER") for launch in form.on("sm_90").launches(FLOATS[0], words)] == [4]
     older = form.on("sm_80").launches(FLOATS[0], words)

@@ -75,14 +75,20 @@ def norms(host: Host, dtype: Any, size: tuple[int, int], kind: str) -> Iterator[
     for name, layout in layouts(rows, n).items():
         for centred, weight, bias in ((0, 0, 0), (1, 2, 3), (1, 0, 2), (0, 2, 0)):
             own = [*parameters[: (weight > 0) + (bias > 0)]]
-            words = (*layout, weight, centred, 1e-5)
-            yield f"{name} {words}", wrong_bits(host, "normalize", (*words, bias), [size], [x, *own])
-            if not bias:
-                words = (*layout, 3 if weight else 0, centred, 1e-5)
-                yield f"{name} grad {words}", wrong_bits(host, "normalize_grad", words, [size], [dy, x, *own])
-        words = (*layout, 0, 1, 1e-5)
+            given = values(rng, (2, layout[0]), kind, dtype)
+            for before in ([], [given]):
+                w, b = (p and p + len(before) for p in (weight, bias))
+                words = (*layout, w, centred, 1e-5, 2 * len(before), b)
+                yield f"{name} {words}", wrong_bits(host, "normalize", words, [size], [x, *before, *own])
+                if not bias:
+                    words = (*layout, w and w + 1, centred, 1e-5, 3 * len(before))
+                    inputs = [dy, x, *before, *own]
+                    yield f"{name} grad {words}", wrong_bits(host, "normalize_grad", words, [size], inputs)
+        words = (*layout, 0, 1, 1e-5, 0)
         yield f"{name} statistics", wrong_bits(host, "row_statistics", words, [(2, layout[0])], [x])
-        yield f"{name} weights", wrong_bits(host, "normalize_weight_grad", words, [layout[:1]], [dy, x])
+        for before in ([], [given]):
+            words = (*layout, 0, 1, 1e-5, 3 * len(before))
+            yield f"{name} weights", wrong_bits(host, "normalize_weight_grad", words, [layout[:1]], [dy, x, *before])
 
 
 def columns(host: Host, dtype: Any, size: tuple[int, int], kind: str) -> Iterator[tuple[str, int]]:
@@ -128,7 +134,7 @@ def test_long_rows_are_normalised_by_their_blocks_or_alone(
 ) -> None:
     rng, size, form = np.random.default_rng(0), (2, 3 * ROW_BLOCK + 5), cuda_forms.FORMS["normalize_grad"]
     (x, dy), weight = values(rng, (2, *size), "wide", dtype), values(rng, size[1:], "wide", dtype)
-    words = (*layouts(*size)["a layer"], 3, 1, 1e-5)
+    words = (*layouts(*size)["a layer"], 3, 1, 1e-5, 0)
     for processors, cluster, launches in ((2, 8, 1), (2, 3, 4), (0, 8, 1)):
         monkeypatch.setattr(cuda_norms, "PROCESSORS", processors)
         monkeypatch.setattr(cuda_norms, "CLUSTER", cluster)
@@ -225,7 +231,7 @@ def some_norms(host: Host) -> int:
     """Wrong elements of rows of several blocks that are normalised."""
     size = (2, 3 * ROW_BLOCK + 5)
     x = values(np.random.default_rng(0), size, "wide", FLOATS[0])
-    words, found = (*layouts(*size)["a layer"], 0, 1, 1e-5, 0), 0
+    words, found = (*layouts(*size)["a layer"], 0, 1, 1e-5, 0, 0), 0
     for cluster in (1, cuda_norms.CLUSTER):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(cuda_norms, "CLUSTER", cluster)

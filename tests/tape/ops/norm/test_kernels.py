@@ -32,8 +32,8 @@ GROUPED = (((2, 6, 7), 3), ((3, 4, 1), 2), ((2, 4, 1500), 1), ((1, 3, 64), 3), (
 COLUMNS = ((7, 1), (5, 10), (3, 16), (4, 33), (5, 100), (255, 1), (256, 2), (257, 3), (520, 1), (1, 70), (0, 4))
 
 
-def words(form: Form, shape: tuple[int, ...], weight: int, *bias: int) -> Words:
-    return Words(*form.words(shape), weight, int(form.centred), EPS, *bias)
+def words(form: Form, shape: tuple[int, ...], weight: int, *bias: int, given: int = 0) -> Words:
+    return Words(*form.words(shape), weight, int(form.centred), EPS, given, *bias)
 
 
 def parameters(count: int, dtype: Any) -> tuple[Any, Any]:
@@ -41,22 +41,29 @@ def parameters(count: int, dtype: Any) -> tuple[Any, Any]:
     return drawn[0].copy(), drawn[1].copy()
 
 
+def statistics_of(run: Any, x: Any, form: Form) -> Any:
+    return filled(run, kernels.row_statistics, (2, form.rows(x.shape)[0]), [x], words(form, x.shape, 0), 1)
+
+
 def check_normalize(run: Any, shape: tuple[int, ...], form: Form, dtype: Any) -> None:
     x, (w, b) = numbers(shape, dtype), parameters(shape[form.channel_axis], dtype)
-    for inputs, at, given in ([x, w, b], (2, 3), (w, b)), ([x, w], (2, 0), (w, None)), ([x, b], (0, 2), (None, b)):
+    for rest, at, given in ([w, b], (2, 3), (w, b)), ([w], (2, 0), (w, None)), ([b], (0, 2), (None, b)):
         expected = reference.normalize(x, *given, form)
         for parts in PARTS:
-            assert same(filled(run, kernels.normalize, shape, inputs, words(form, shape, *at), parts), expected)
+            assert same(filled(run, kernels.normalize, shape, [x, *rest], words(form, shape, *at), parts), expected)
+        before, behind = statistics_of(run, x, form), [p and p + 1 for p in at]
+        own = words(form, shape, *behind, given=2)
+        assert same(filled(run, kernels.normalize, shape, [x, before, *rest], own, 2), expected)
 
 
 def check_gradient(run: Any, shape: tuple[int, ...], form: Form, dtype: Any) -> None:
     x, dy, w = numbers(shape, dtype), numbers(shape, dtype)[::-1].copy(), parameters(shape[form.channel_axis], dtype)[0]
-    for inputs, at, given in ([dy, x, w], 3, w), ([dy, x], 0, None):
-        expected = reference.normalize_grad(dy, x, given, form)
+    for rest, at, given in ([w], 3, w), ([], 0, None):
+        expected, kernel = reference.normalize_grad(dy, x, given, form), kernels_grad.normalize_grad
         for parts in PARTS:
-            assert same(
-                filled(run, kernels_grad.normalize_grad, shape, inputs, words(form, shape, at), parts), expected
-            )
+            assert same(filled(run, kernel, shape, [dy, x, *rest], words(form, shape, at), parts), expected)
+        inputs = [dy, x, statistics_of(run, x, form), *rest]
+        assert same(filled(run, kernel, shape, inputs, words(form, shape, at and 4, given=3), 2), expected)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -80,6 +87,8 @@ def test_channels_over_a_batch(run: Any, dtype: Any, shape: tuple[int, int, int]
     for parts in PARTS:
         got = filled(run, kernels_grad.normalize_weight_grad, shape[1:2], [dy, x], words(form, shape, 0), parts)
         assert same(got, expected)
+    inputs, own = [dy, x, statistics_of(run, x, form)], words(form, shape, 0, given=3)
+    assert same(filled(run, kernels_grad.normalize_weight_grad, shape[1:2], inputs, own, 2), expected)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -19,6 +19,10 @@ def test_numpy_decides(n: int, kinds: int, descending: bool, dtype: Any) -> None
     expected = np.argsort(-x if descending else x, axis=-1, kind="stable")
     order = ops.argsort(AnyTensor(x), descending=descending)  # type: ignore[call-overload,arg-type]
     assert order.numpy().tolist() == expected.tolist()
+    few = min(2 * kinds, n)
+    values, first = ops.topk(AnyTensor(x), few, largest=descending)  # type: ignore[arg-type]
+    assert first.numpy().tolist() == expected[:, :few].tolist()
+    assert values.numpy().tolist() == np.take_along_axis(x, expected[:, :few], -1).tolist()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

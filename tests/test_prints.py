@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from html import escape
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,8 @@ from dgrr.tape.transforms.gradcheck import gradcheck
 from dgrr.tape.values.tables import PlainTable
 from dgrr.trace import Verdict, at, compare, open_trace, recover, replay
 from dgrr.trace.auditing.audit import audit
+
+from .closed_html import Balanced
 
 MODEL = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
 PARAMS = MODEL.init(seed=0)
@@ -97,22 +98,6 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
 
 IN_TEXT_ONLY = {"node", "hook", "parameter", "function", "callback", "data", "step", "verdict"}
 """Of which notebooks show what they show of everything: the line that stands for them."""
-
-
-class Balanced(HTMLParser):
-    """Reads HTML whose every tag is closed in its order."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.open = list[str]()
-        self.feed(html)
-        assert not self.open
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
 
 
 def test_nothing_prints_an_address_or_all_that_it_holds(things: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from ...screen.showing import counted, size
 from ...tape import DomainError
 from ...tape.numerics.engine.kernel import Kernel
 from ..ir.graph import IRGraph, Role
-from ..ir.record import metric_name
+from ..ir.recorded_graphs import metric_name
 from ..library.source import LibrarySource, Weights, names_of
 from ..lower.compile import compile_alone, without
 from ..lower.plan import BindingPlan

@@ -14,14 +14,11 @@ from ...tape.graph.backward import DenseGrads
 from ...tape.record import lowering
 from ...tape.transforms.symbolic_tape import SymbolicTape
 from ..ir.graph import IRGraph, gradient_name
-from ..ir.record import (
-    LossRecording,
-    Recording,
+from ..ir.record import LossRecording, Recording, record, record_loss
+from ..ir.recorded_graphs import (
     gradients_graph,
     loss_graph,
     metric_name,
-    record,
-    record_loss,
     step_graph,
     tape_graph,
     value_name,

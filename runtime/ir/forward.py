@@ -11,7 +11,8 @@ from ...tape.values.spec import Spec
 from ..step.batch import map_batch
 from ..step.forward import Forward, require_var
 from .graph import IRGraph
-from .record import Recorded, begun, symbols
+from .record import Recorded, symbols
+from .recorded_graphs import begun
 
 
 @dataclass(frozen=True)

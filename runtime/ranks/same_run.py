@@ -9,7 +9,8 @@ import numpy as np
 
 from ...base.computing import versions
 from ..data import Dataset, Epochs
-from ..ir.record import loss_graph, record_loss
+from ..ir.record import record_loss
+from ..ir.recorded_graphs import loss_graph
 from ..step.batch import batch_signature
 from ..step.training_step import TrainingStep
 from .agreement import digests, require_agreement

@@ -14,7 +14,8 @@ from ..captured.plans import refused
 from ..captured.purity import PurityLooks, require_equal
 from ..captured.reads import Reads
 from ..ir.graph import Role
-from ..ir.record import SharedRecording, metric_name, partial_name, record_share, share_graph
+from ..ir.record import SharedRecording, record_share
+from ..ir.recorded_graphs import metric_name, partial_name, share_graph
 from ..ir.same import same_recording
 from ..lower.bind import Bound, BoundPlan, Fault
 from ..lower.compile import compile_graph

@@ -24,6 +24,11 @@ class Handle(Unique, Generic[D]):
         self.tape: Any = tape  # the `Tape`, which stands above
         self.id, self.generation = id, generation
 
+    def __repr__(self) -> str:
+        value = self.value
+        name = f" {self.name!r}" if self.name else ""
+        return f"Var(id={self.id}{name}, shape={tuple(value.shape)}, dtype={value.dtype})"
+
     @property
     def value(self) -> AnyTensor:
         """The node's value."""
@@ -58,3 +63,19 @@ class Handle(Unique, Generic[D]):
         """The name given when the node was made."""
         name: str | None = self.tape.node(self).name
         return name
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __format__(self, spec: str) -> str:
+        """``f"{loss:.3f}"`` for a Var of one element. Raises ShapeError for more."""
+        return format(self.item(), spec) if spec else str(self)
+
+    def __len__(self) -> int:
+        return len(self.value)

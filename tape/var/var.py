@@ -190,30 +190,9 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
         __array__, __array_function__, __array_ufunc__ = value_array, refuse_function, numpy_operator
         __getattr__ = refuse_attribute
 
-    def __repr__(self) -> str:
-        value = self.value
-        name = f" {self.name!r}" if self.name else ""
-        return f"Var(id={self.id}{name}, shape={tuple(value.shape)}, dtype={value.dtype})"
-
     def _repr_html_(self) -> str:
         """What it is, and some of its values, in a notebook."""
         return var_html(self)
-
-    def __bool__(self) -> bool:
-        return bool(self.item())
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __format__(self, spec: str) -> str:
-        """``f"{loss:.3f}"`` for a Var of one element. Raises ShapeError for more."""
-        return format(self.item(), spec) if spec else str(self)
-
-    def __len__(self) -> int:
-        return len(self.value)
 
     @overload
     def __iter__(self: "_Unknown[D]") -> "Iterator[Gradual[D]]": ...

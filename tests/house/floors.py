@@ -216,7 +216,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["bodies"],
         ["builder", "difference", "passes", "step_tape", "verify"],
         ["record"],
-        ["forward", "same"],
+        ["recorded_graphs", "same"],
+        ["forward"],
     ],
     "runtime/lower": [
         ["arena", "array_layout", "limits"],

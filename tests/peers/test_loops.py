@@ -18,6 +18,14 @@ def gradients(loss):
     return [value.numpy(), grads[w].numpy(), grads[x].numpy()]
 
 
+def require_alike(jax, here, there):
+    """The same loss and gradients of a function and of one of JAX."""
+    with jax.enable_x64(True):
+        value, grads = jax.jit(jax.value_and_grad(there, argnums=(0, 1)))(W, X)
+        for mine, other in zip(gradients(here), (value, *grads), strict=True):
+            np.testing.assert_allclose(mine, other, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("above", [-1e9, 1e9])
 def test_jax_cond_has_the_same_gradients(above):
     jax = pytest.importorskip("jax")
@@ -29,10 +37,7 @@ def test_jax_cond_has_the_same_gradients(above):
     def there(w, x):
         return jax.lax.cond(x.sum() > above, lambda x: jnp.sin(x @ w).sum(), lambda x: (x * x).sum(), x)
 
-    with jax.enable_x64(True):
-        value, grads = jax.jit(jax.value_and_grad(there, argnums=(0, 1)))(W, X)
-        for mine, other in zip(gradients(here), (value, *grads), strict=True):
-            np.testing.assert_allclose(mine, other, rtol=1e-12, atol=1e-12)
+    require_alike(jax, here, there)
 
 
 def test_jax_while_loop_and_scan_of_checkpoints_agree():
@@ -51,10 +56,7 @@ def test_jax_while_loop_and_scan_of_checkpoints_agree():
         step = jax.checkpoint(lambda h, r: (jnp.tanh(h @ w + r), None))
         return (jax.lax.scan(step, x[0], x)[0] * (n + 1)).sum()
 
-    with jax.enable_x64(True):
-        value, grads = jax.jit(jax.value_and_grad(there, argnums=(0, 1)))(W, X)
-        for mine, other in zip(gradients(here), (value, *grads), strict=True):
-            np.testing.assert_allclose(mine, other, rtol=1e-12, atol=1e-12)
+    require_alike(jax, here, there)
 
 
 def test_torch_checkpoint_has_the_same_gradients():

@@ -3,7 +3,6 @@
 import io
 import os
 import sys
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -26,6 +25,8 @@ from dgrr.screen.showing import (
     styled,
     text_width,
 )
+
+from ..closed_html import Balanced
 
 
 class Terminal(io.TextIOWrapper):
@@ -134,25 +135,6 @@ def test_whatever_standard_output_is(monkeypatch: pytest.MonkeyPatch, stream: An
 
 
 # ------------------------------------------------------------------ a notebook
-
-
-class Balanced(HTMLParser):
-    """Reads HTML whose every tag is closed in its order; `data` is its text."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.open, self.data = list[str](), list[str]()
-        self.feed(html)
-        assert not self.open
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.data.append(data)
 
 
 HOSTILE = "<script>alert('&')</script>"

@@ -61,8 +61,8 @@ def compare(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise", prove
     wanted = Policy.parse(policy)
     names = [_path(trace) for trace in (a, b)]
     if all(map(os.path.isdir, names)):
-        each, damage = partial(compare, policy=wanted, proven=proven), _damage if proven else None
-        return compare_folders(Path(names[0]), Path(names[1]), each, damage, bitwise=wanted.bitwise)
+        each = partial(compare, policy=wanted, proven=proven)
+        return compare_folders(Path(names[0]), Path(names[1]), each, _damage, proven=proven, bitwise=wanted.bitwise)
     try:
         with ExitStack() as stack:
             traces = [_opened(stack, trace) for trace in (a, b)]

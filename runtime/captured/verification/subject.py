@@ -7,7 +7,7 @@ from typing import Any
 
 from ....base.arrays import Array
 from ...ir.graph import IRGraph, IRNode, Role
-from ...ir.record import gradients_graph, step_graph
+from ...ir.recorded_graphs import gradients_graph, step_graph
 from ...lower.bind import Bound
 from ...lower.plan import BindingPlan
 from ...lower.program import Program

@@ -11,7 +11,8 @@ import pytest
 from dgrr.runtime import SGD, Adam, AdamW, gradients
 from dgrr.runtime.ir import IRError, IRGraph, IRNode, Role, gradient_name, verify
 from dgrr.runtime.ir.passes import eliminate_common_subexpressions, eliminate_dead_code
-from dgrr.runtime.ir.record import gradients_graph, record, step_graph
+from dgrr.runtime.ir.record import record
+from dgrr.runtime.ir.recorded_graphs import gradients_graph, step_graph
 from dgrr.runtime.step.batch import batch_arrays
 from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import AnyTensor, nn, ops

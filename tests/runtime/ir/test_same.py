@@ -9,7 +9,8 @@ import pytest
 
 from dgrr.runtime import SGD, capture
 from dgrr.runtime.captured import plans
-from dgrr.runtime.ir.record import Recorded, Recording, record, record_loss, step_graph
+from dgrr.runtime.ir.record import Recorded, Recording, record, record_loss
+from dgrr.runtime.ir.recorded_graphs import step_graph
 from dgrr.runtime.ir.same import NODES, same_recording
 from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import AnyVar, ops

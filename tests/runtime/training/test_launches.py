@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from hashlib import sha256
 from pathlib import Path
 from threading import Timer
@@ -11,73 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from dgrr.runtime import SGD, Adam, Callback, CaptureError, Dataset, Keep, NonFiniteError, Trainer
-from dgrr.runtime.captured.plans import Executable
+from dgrr.runtime import SGD, Adam, Callback, CaptureError, Dataset, NonFiniteError, Trainer
 from dgrr.runtime.data import Epochs, Stream
 from dgrr.runtime.optim import Cosine
 from dgrr.runtime.training.fitting import pace
-from dgrr.tape import BoundsError, nn, ops
-from dgrr.trace import open_trace, validate
+from dgrr.tape import BoundsError
 
-MODEL = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
-RNG = np.random.default_rng(8)
-X, LABELS = RNG.standard_normal((130, 3)).astype(np.float32), RNG.integers(0, 2, 130)
-DATA = Dataset(X, LABELS)
-NAMED = Dataset(x=X, y=LABELS)
-PAIRS = [(X[i : i + 5], LABELS[i : i + 5]) for i in range(0, 130, 5)]
+from .launched import DATA, LABELS, MODEL, NAMED, PAIRS, STATE, X, metrics, named, of_context, one_array, plain
 
-
-def plain(p: Any, batch: Any) -> Any:
-    inputs, labels = batch
-    return ops.cross_entropy(MODEL(p, inputs), labels)
-
-
-def metrics(p: Any, batch: Any) -> Any:
-    loss = plain(p, batch)
-    return loss, {"twice": loss * 2, "ones": (batch[1] == 1).astype(np.float32).mean()}
-
-
-def of_types(p: Any, batch: Any) -> Any:
-    """With an infinity or NaN now and then, and a zero with its sign."""
-    loss, ones = plain(p, batch), ops.reduce_sum((batch[1] == 1).astype(np.float64))
-    whole = ones.astype(np.int64)
-    odd = {"infinity": 1.0 / (ones - 1.0), "nan": 0.0 * ones / (ones - 1.0), "zero": ones * -0.0}
-    return loss, {"count": whole, "any": whole > 2, **odd, "f32": loss}
-
-
-def named(p: Any, batch: Any) -> Any:
-    return plain(p, (batch["x"], batch["y"]))
-
-
-def of_context(p: Any, batch: Any, ctx: Any) -> Any:
-    inputs, labels = batch
-    if ctx.training:
-        ctx.update("mean", ctx.state["mean"] * 0.9 + ops.reduce_mean(inputs, 0) * 0.1)
-        inputs = ctx.random.dropout(inputs, 0.5)
-    share = ops.cast(ctx.step, np.float32) / 100
-    return plain(p, (inputs - ctx.state["mean"], labels)) * share, ctx.state, {"share": share}
-
-
-def one_array(p: Any, batch: Any) -> Any:
-    return plain(p, (batch, np.zeros(len(batch.shape) * 0 + batch.shape[0], np.int64)))
-
-
-STATE: dict[str, Any] = {"model_state": {"mean": np.zeros(3, np.float32)}, "seed": 5}
-
-
-@pytest.fixture(autouse=True)
-def launches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many steps each launch had; their number does not depend on how fast the machine is."""
-    had, several = list[int](), Executable.several
-
-    def noted(self: Executable, *given: Any) -> Any:
-        done, fault = several(self, *given)
-        had.append(len(done.losses))
-        return done, fault
-
-    monkeypatch.setattr(Executable, "several", noted)
-    monkeypatch.setattr(pace, "SECONDS", 1e9)
-    return had
+pytestmark = pytest.mark.usefixtures("launches")
 
 
 class Told(Callback):
@@ -433,92 +375,3 @@ def test_a_second_fit_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         trainer.fit(batches, steps=17)
 
     both(tmp_path, monkeypatch, lambda: batches, before=first, checkpoint_every=None)
-
-
-WIDE = nn.Sequential(nn.Linear(3, 4000), nn.Tanh(), nn.Linear(4000, 2))
-
-
-def wide(p: Any, batch: Any) -> Any:
-    return ops.cross_entropy(WIDE(p, batch[0]), batch[1])
-
-
-def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch, loss: Any = plain, **options: Any) -> None:
-    """A run whose launches may have 64 steps has the file of a run of single steps, op by op too."""
-    kept, batches = options.pop("kept", {}), options.pop("batches", None)
-    files = list[bytes]()
-    for name, most, mode in (("eager", 1, "eager"), ("1", 1, "replay"), ("64", 64, "replay")):
-        monkeypatch.setattr(pace, "MOST", most)
-        path = folder / f"{name}.dgrr"
-        given: dict[str, Any] = {"params": MODEL.init(0), "optimizer": Adam(0.05)} | options
-        trainer = Trainer(loss, **given, mode=mode, trace=Keep(path, salt=bytes(16), created_at=1, **kept))
-        with suppress(NonFiniteError):
-            trainer.fit(DATA.batches(4, seed=3) if batches is None else batches, epochs=3)
-        files.append(path.read_bytes())
-        assert validate(path).ok
-    assert files[0] == files[1] == files[2]
-
-
-RECORDED: dict[str, tuple[dict[str, Any], int]] = {
-    "digests": ({"kept": {"record": "digest"}}, 20),
-    "gradients": ({"kept": {"record": "grads"}}, 20),
-    "the state too": ({"kept": {"record": "full"}}, 20),
-    "arrays": ({"batches": PAIRS}, 20),
-    "by name": ({"loss": named, "batches": NAMED.batches(4, seed=3)}, 20),
-    "a schedule": ({"optimizer": {"*.bias": SGD(Cosine(0.1, steps=90)), "*": Adam(0.01)}, "clip_value": 0.1}, 20),
-    "a state of the model": ({"loss": lambda p, b, c: of_context(p, b, c)[:2], **STATE}, 20),
-    "accumulated": ({"accumulate": 2}, 10),
-    "ops of some steps": ({"kept": {"ops": [30, 31]}}, 20),
-    "states now and then": ({"kept": {"state_every": 20, "keyframe_every": 20}}, 10),
-    "keyframes and commits": ({"kept": {"keyframe_every": 7, "commit_every": 9}}, 5),
-    "metrics": ({"loss": metrics}, 20),
-    "metrics of micro-batches": ({"loss": metrics, "accumulate": 3, "order": "tree"}, 5),
-    "metrics of other types": ({"loss": of_types, "kept": {"keyframe_every": 7, "commit_every": 9}}, 5),
-    "metrics beside a state": ({"loss": of_context, **STATE, "kept": {"state_every": 9}}, 5),
-    "clipped": ({"clip_norm": 0.5}, 20),
-    "clipped twice": ({"clip_norm": 0.5, "clip_value": 0.1, "loss": metrics}, 20),
-    "clipped to nothing": ({"clip_norm": 0.0, "kept": {"record": "full"}}, 20),
-    "measured alone": ({"clip_norm": np.inf, "accumulate": 2}, 10),
-    "by SHA-256": ({"kept": {"digest": "sha256"}}, 0),
-    "long frames": ({"kept": {"record": "grads"}, "loss": wide, "params": WIDE.init(0)}, 5),
-}
-
-
-@pytest.mark.parametrize("run", RECORDED)
-def test_the_trace_of_a_run(run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launches: list[int]) -> None:
-    """Where all that is kept of a step can be made by its own rows, recorded steps are done in launches too."""
-    options, least = RECORDED[run]
-    recorded(tmp_path, monkeypatch, **options)
-    assert max(launches, default=0) >= least
-    assert least or not launches
-
-
-def test_a_recorder_ends_a_launch_at_what_it_has_to_record_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launches: list[int]
-) -> None:
-    """A parameter that is infinite behind step 20, whose gradient is finite."""
-    options: dict[str, Any] = {"params": {"w": np.zeros(2, np.float32)}, "optimizer": SGD(1.65e37)}
-    batches = [np.array([1, 0], np.float32)] * 40
-    recorded(tmp_path, monkeypatch, lambda p, x: (p["w"] * x).sum(), batches=batches, **options)
-    with open_trace(tmp_path / "64.dgrr") as trace:
-        assert len(trace) == 21
-    assert launches == [7, 5]
-
-
-def test_a_recorder_that_takes_single_steps_gets_them(tmp_path: Path, launches: list[int]) -> None:
-    class Counting:
-        def __init__(self) -> None:
-            self.steps = list[int]()
-
-        def wants_tape(self, step: int) -> bool:
-            return False
-
-        def step(self, done: Any) -> None:
-            self.steps.append(done.step)
-
-        def commit(self) -> None: ...
-        def seal(self) -> None: ...
-        def close(self) -> None: ...
-
-    recorder = Counting()
-    Trainer(plain, MODEL.init(0), Adam(0.05), trace=recorder).fit(DATA.batches(4, seed=3), epochs=1)
-    assert (recorder.steps, launches) == (list(range(33)), [])

@@ -29,48 +29,14 @@ import dgrr.runtime
 import dgrr.tape
 import dgrr.tape.nn
 import dgrr.trace
-from dgrr.runtime import capture
-from dgrr.runtime.optim import (
-    SGD,
-    Adadelta,
-    Adagrad,
-    Adam,
-    Adamax,
-    AdamW,
-    Constant,
-    Cosine,
-    Exponential,
-    Linear,
-    Lion,
-    OneCycle,
-    Polynomial,
-    RAdam,
-    RMSprop,
-    Rule,
-    StepDecay,
-    clip_by_global_norm,
-    clip_by_value,
-)
-from dgrr.runtime.optim.averages import Averages
-from dgrr.tape import AnyTensor, ops, set_threads
-from dgrr.tape.numerics.crc32.checksums import Checksum, Checksums
 from dgrr.tape.numerics.engine.code_for import target
 from dgrr.tape.numerics.engine.disk_cache import stamp_of
 from dgrr.tape.numerics.engine.intrinsics import word
 from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, vector
 from dgrr.tape.numerics.engine.numba_compiler import KernelCache, fuses
-from dgrr.tape.numerics.prepared.alike import Alike, BytePair
-from dgrr.tape.numerics.prepared.given import Given
-from dgrr.tape.numerics.prepared.moves import Appended, Counter, Move, Moves
-from dgrr.tape.numerics.prepared.number_means import NumberMeans
-from dgrr.tape.numerics.prepared.places import place_of
-from dgrr.tape.numerics.prepared.prepared_calls import PreparedCalls
 from dgrr.tape.numerics.simd.codegen import vector_bytes
 from dgrr.tape.numerics.simd.operations import fma
 from dgrr.tape.numerics.software.functions import FMA64
-from dgrr.tape.numerics.xxh3.digests import LONG, Digests, Message
-from dgrr.tape.ops import OPS
-from dgrr.tape.record.samples import Make
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -185,123 +151,16 @@ def fused(code: Code) -> tuple[int, int]:
 CHECKS = (foreign_calls, loose_arithmetic, exceptions, contractions)
 
 
-def does_nothing(table: Any, ints: Any, part: Any, parts: Any) -> Any:
-    return 0
-
-
 @cache
 def used() -> dict[str, list[np.dtype[Any]]]:
     """The dtypes that each kernel is used with, found by running every op, derivative and optimizer.
 
-    What runs is a kernel that does nothing, so that this takes seconds where no kernel is compiled yet; in a process
-    of its own, because ops keep the addresses that they were given.
+    In a process of its own, because ops keep the addresses that they were given.
     """
-    done = subprocess.run([sys.executable, __file__], capture_output=True, text=True)
+    command = [sys.executable, "-m", "dgrr.tests.tape.numerics.used_kernels"]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return {name: [np.dtype(dtype) for dtype in dtypes] for name, dtypes in json.loads(done.stdout).items()}
-
-
-def find_used() -> dict[str, list[str]]:
-    """What `used` finds, in a process that computes nothing else."""
-    found: dict[str, list[str]] = {name: [] for name in KERNELS}
-    nothing = Kernel(does_nothing).address(FLOATS[0])
-
-    def noted(kernel: Kernel, dtype: np.dtype[Any]) -> int:
-        if dtype.name not in found[kernel.name]:
-            found[kernel.name].append(dtype.name)
-        return nothing
-
-    with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
-        patch.setattr(Kernel, "address", noted)
-        patch.setattr("dgrr.runtime.lower.bind.compile_side_by_side", lambda _: None)
-        _run_everything()
-    return found
-
-
-def _run_everything() -> None:
-    for op in OPS.values():
-        for dtype in FLOATS:
-            for sample in op.samples(Make(dtype)):
-                inputs, attrs = op.bind(sample.arrays, sample.attrs)
-                values = [None if x is None else AnyTensor(np.asarray(x)) for x in inputs]
-                y = op.compute(values, attrs)
-                if y.dtype in FLOATS:
-                    op.pull(y, values, y, attrs, [x is not None and x.dtype in FLOATS for x in values])
-    for dtype in FLOATS:
-        for rule in rules():
-            params = {"w": np.ones(3, dtype)}
-            rule.step(params, {"w": np.ones(3, dtype)}, rule.init(params))
-        Averages(0.5, ["w"]).step(params, {"ema/w": np.ones(3, dtype)})
-        clip_by_global_norm(params, 1.0)
-        clip_by_value(params, 1.0)
-        _captured(dtype)
-    _digested()
-
-
-def _digested() -> None:
-    """What recorders and readers of traces run, on several threads."""
-    set_threads(2)
-    data, out = np.zeros(4 * LONG, np.uint8), np.zeros(16, np.uint8)
-    digests = Digests([Message(data[:8], data.nbytes, out, place_of(data))])
-    held, used, given = np.zeros(64, np.uint8), np.zeros(1, np.int64), Given([(data.dtype, data.shape)])
-    given.take((data,))
-    sums, moves = Checksums([Checksum(out, out[:4])]), Moves([Move(out, given.place(0))], [Counter(used)])
-    alike = Alike([BytePair(out, out)])
-    assert PreparedCalls(given, digests, sums, moves, Appended([(place_of(out), 16)], held, used), alike).run() == 0
-    for dtype in (*FLOATS, np.dtype(np.int64), np.dtype(np.bool_)):
-        number = np.ones((), dtype)
-        assert PreparedCalls(NumberMeans(np.zeros(1), [[number, number]])).run() == 0
-
-
-def rules() -> list[Rule]:
-    """One of each that is a kernel."""
-    uphill = [SGD(0.1, momentum, maximize=True) for momentum in (0.0, 0.9)]
-    second = [cls(amsgrad=amsgrad, maximize=True) for cls in (Adam, AdamW) for amsgrad in (False, True)]
-    roots = [RMSprop(momentum=momentum, centered=centered) for momentum in (0.0, 0.9) for centered in (False, True)]
-    others = [Adagrad(), Adadelta(), Adamax(), RAdam(), Lion()]
-    rates = [
-        Constant(0.1),
-        StepDecay(0.1, 2, 0.5),
-        Exponential(0.1, 0.5),
-        Linear(0.1, 5),
-        Polynomial(0.1, 5),
-        Cosine(0.1, 5),
-    ]
-    scheduled = [SGD(rate) for rate in [*rates, OneCycle(0.1, 5)]]
-    return [SGD(0.1), SGD(0.1, momentum=0.9), Adam(), AdamW(), *scheduled, *uphill, *second, *roots, *others]
-
-
-def _captured(dtype: np.dtype[Any]) -> None:
-    """Compile a step with what only plans call: copies, chains, loops, choices, what is packed for loops, slices that
-    are joined, the fused loss, a schedule, checks, a new state."""
-
-    def loss_fn(p: Any, batch: Any, ctx: Any) -> Any:
-        inputs, labels = batch
-        hidden = ops.tanh(ops.scale(ops.linear(inputs, ops.concat(ops.split(p["w"], 2))), 2.0))
-        loss = ops.cross_entropy(ops.linear(hidden, ops.relu(p["v"].T)), labels)
-        last, _ = ops.scan(lambda c, x: (ops.tanh(ops.add(c, x @ p["s"].T)), c), inputs[0], inputs)
-        last = ops.cond(last.sum() > 0.0, ops.neg, ops.relu, last)
-        return loss, {"mean": ops.add(ops.reduce_mean(inputs, 0), last)}
-
-    params = {"w": np.ones((8, 3), dtype), "v": np.ones((8, 4), dtype), "s": np.ones((3, 3), dtype)}
-    batch = (np.ones((300, 3), dtype), np.zeros(300, np.int64))
-    state = {"mean": np.ones(3, dtype)}
-    step = capture(loss_fn, params, SGD(Cosine(0.1, 5)), batch, model_state=state, clip_norm=1.0, clip_value=1.0)
-    called = {kernel.name for kernel in step.with_kernel("gemm", "reference").lowered.kernels()}
-    assert {
-        "snapshot",
-        "assign",
-        "copy",
-        "chain",
-        "loop",
-        "choice",
-        "finite",
-        "cosine_rate",
-        "join_columns",
-        "cross_entropy_rows_with_grad",
-        "gemm_reference",
-        "pack_panels",
-    } <= called
 
 
 def compiled(kernel: Kernel, dtype: Any, keep: bool = False) -> Code:
@@ -468,7 +327,3 @@ def test_no_source_asks_for_fast_math(package: Any) -> None:
 
 def test_fast_math_is_found_in_code_and_not_in_comments() -> None:
     assert fastmath_tokens("njit(fastmath=True)\n'fastmath is off'  # fastmath\noptions = {'fastmath': 1}\n") == [1, 3]
-
-
-if __name__ == "__main__":
-    print(json.dumps(find_used()))

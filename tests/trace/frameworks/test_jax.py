@@ -16,11 +16,6 @@ jnp = jax.numpy
 tree = jax.tree
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "run.dgrr"
-
-
 def start() -> Any:
     keys = jax.random.split(jax.random.key(0), 2)
     layers = [{"w": jax.random.normal(key, (4, 4)) / 2, "b": jnp.zeros(4)} for key in keys]

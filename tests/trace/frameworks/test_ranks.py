@@ -15,6 +15,7 @@ from dgrr.trace import compare, open_trace, recompute, validate
 from dgrr.trace.frameworks.pytorch.part_sums import PartSums
 from dgrr.trace.frameworks.pytorch.torch_modules import TorchModules
 
+from ..v2.write.test_resume import frames_of
 from .pytorch_runs import torch
 
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="this PyTorch has no processes")
@@ -211,6 +212,21 @@ def test_damage_is_found_in_other_parts_where_that_is_asked(two: Path, tmp_path:
     assert compare(two / "rows", two / "columns", proven=True)
     found = compare(tmp_path / "rows", two / "columns", proven=True)
     assert found.verdict.value == "corrupt" and found.sentence.startswith(str(path))
+
+
+@pytest.mark.parametrize("proven", [False, True])
+def test_damage_in_what_is_told_of_parts_is_named(two: Path, tmp_path: Path, proven: bool) -> None:
+    copytree(two / "rows", tmp_path / "rows")
+    path = tmp_path / "rows" / "1.dgrr"
+    data = bytearray(path.read_bytes())
+    text = data.index(b'"grads":')
+    begin = max(frame.end for frame in frames_of(data, digest_size=16) if frame.end < text)
+    data[text] ^= 1
+    path.write_bytes(data)
+    found = compare(tmp_path / "rows", two / "columns", proven=proven)
+    assert (found.verdict.value, found.a, found.b) == ("corrupt", str(tmp_path / "rows"), str(two / "columns"))
+    assert found.sentence.startswith(f"{path}: the CRC of a front is wrong")
+    assert found.sentence.endswith(f"(at byte {begin})")
 
 
 def test_a_part_of_a_sum_is_refused_before_anything_starts(two: Path) -> None:

@@ -29,11 +29,6 @@ LAWS: dict[str, Made] = {
 }
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "run.dgrr"
-
-
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_the_laws_make_what_pytorch_made(path: Path, law: str, dtype: Any) -> None:

@@ -15,6 +15,7 @@ from dgrr.runtime.optim import StepDecay
 from dgrr.tape import NUMERICS, AnyVar, nn, ops
 from dgrr.trace import CompletedStep, write_report
 
+from ...browser import Browser
 from ...keeping import kept, recorder_of
 
 MODEL = nn.Sequential(nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
@@ -151,3 +152,23 @@ def unfinished(folder: Path) -> Path:
     """A run that was not finished."""
     ones = {"w": np.ones(2, np.float32)}
     return record(folder / "open.dgrr", ones, 5, lambda step: {"grads": ones}, seal=False)
+
+
+@pytest.fixture(scope="session")
+def one(digits: Path, folder: Path, browser: Browser) -> Path:
+    """A run with its model."""
+    write_report([digits], folder / "one.html", make_run=model_run, rebuild=[0, 7])
+    return folder / "one.html"
+
+
+@pytest.fixture(scope="session")
+def two(digits: Path, other_digits: Path, folder: Path, browser: Browser) -> Path:
+    """Two runs that part."""
+    write_report([digits, other_digits], folder / "two.html")
+    return folder / "two.html"
+
+
+@pytest.fixture(scope="session")
+def trouble(troubled: Path, folder: Path, browser: Browser) -> Path:
+    write_report([troubled], folder / "trouble.html")
+    return folder / "trouble.html"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ...exit_codes import Exit
 from ...file_version import TraceFileError
+from ...v2.errors import InvalidTraceError
 from ...v2.verdict import Verdict
 from ..result import Cause, Comparison
 from .part_sums import compare_parts
@@ -19,17 +20,17 @@ Damage = Callable[[Sequence[str]], Comparison | None]
 """What says of files, read to their ends, which of them is not whole."""
 
 
-def compare_folders(a: Path, b: Path, compare: Compare, damage: Damage | None, *, bitwise: bool) -> Comparison:
+def compare_folders(a: Path, b: Path, compare: Compare, damage: Damage, *, proven: bool, bitwise: bool) -> Comparison:
     """Hold the traces of two folders against each other, name by name, and the replicas in each among themselves.
 
     The answer is that of the rank that differs first: by its step, and then by its number. ``ranks`` has all of them.
     Of runs on other processes, or with other parts on them, the tensors are compared as wholes, unless ``damage`` finds
-    some in their files.
-    Raises TraceFileError for a folder without traces, and for one of other parts that cannot be read.
+    some in their files: it is asked first if they are to be ``proven``, else once one cannot be read.
+    Raises TraceFileError for a folder without traces, and for a file of other parts that cannot be opened.
     """
     names = [_names(folder) for folder in (a, b)]
     is_alike = names[0] == names[1] and same_parts((a / name, b / name) for name in names[0])
-    in_parts = None if is_alike else _in_parts(a, b, names, damage, bitwise=bitwise)
+    in_parts = None if is_alike else _in_parts(a, b, names, damage, proven=proven, bitwise=bitwise)
     if in_parts is not None:
         return in_parts
     if names[0] != names[1]:
@@ -46,14 +47,19 @@ def compare_folders(a: Path, b: Path, compare: Compare, damage: Damage | None, *
 
 
 def _in_parts(
-    a: Path, b: Path, names: Sequence[Sequence[str]], damage: Damage | None, *, bitwise: bool
+    a: Path, b: Path, names: Sequence[Sequence[str]], damage: Damage, *, proven: bool, bitwise: bool
 ) -> Comparison | None:
     """What is said of runs in other parts: damage first, which may lie in what is to be read."""
     paths = [str(folder / name) for folder, of in zip((a, b), names, strict=True) for name in of]
-    damaged = damage(paths) if damage else None
-    if damaged is not None:
-        return replace(damaged, a=str(a), b=str(b))
-    return compare_parts(a, b, names, bitwise=bitwise)
+    damaged = damage(paths) if proven else None
+    if damaged is None:
+        try:
+            return compare_parts(a, b, names, bitwise=bitwise)
+        except InvalidTraceError:  # a frame has no path: look for it
+            damaged = damage(paths)
+            if damaged is None:
+                raise
+    return replace(damaged, a=str(a), b=str(b))
 
 
 def _names(folder: Path) -> list[str]:

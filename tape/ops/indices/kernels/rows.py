@@ -75,49 +75,45 @@ def take_or_zero(table, ints, part, parts):
 
 
 @njit
-def _add_rows(table, ints, part, parts, values, indices):
-    """Add row j of array ``values`` to row ``indices[j]`` of the output, j ascending; shares split the rows."""
+def _add_rows(table, ints, part, parts, values, indices, strict):
+    """Add row j of array ``values`` to row ``indices[j]`` of the output, j ascending; shares split the rows.
+
+    Without ``strict`` a row may be none, and nothing is added.
+    """
     outer, n, inner, count = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
     where = vector_as(table, INT64, indices, 0, count)
     start, mine = share(inner, part, parts)
     for j in range(count):
-        position = position_of(where[j], n)
-        if position < 0:
+        position = position_of(where[j], n) if strict else where[j]
+        if 0 <= position < n:
+            for o in range(outer):
+                out = vector(table, 0, (o * n + position) * inner + start, mine)
+                _add(out, vector(table, values, (o * count + j) * inner + start, mine))
+        elif strict:
             return j + 1
-        for o in range(outer):
-            out = vector(table, 0, (o * n + position) * inner + start, mine)
-            _add(out, vector(table, values, (o * count + j) * inner + start, mine))
     return 0
 
 
-@kernel
-def scatter_add(table, ints, part, parts):
-    """Zeros with row j of ``values`` added at ``indices[j]``, j ascending; arrays: out, values, indices."""
+@njit(inline="always")
+def _scatter(table, ints, part, parts, strict):
     outer, n, inner = word(ints, 0), word(ints, 1), word(ints, 2)
     start, mine = share(inner, part, parts)
     for o in range(outer):
         for row in range(n):
             vector(table, 0, (o * n + row) * inner + start, mine)[:] = real(table, 0.0)
-    return _add_rows(table, ints, part, parts, 1, 2)
+    return _add_rows(table, ints, part, parts, 1, 2, strict)
+
+
+@kernel
+def scatter_add(table, ints, part, parts):
+    """Zeros with row j of ``values`` added at ``indices[j]``, j ascending; arrays: out, values, indices."""
+    return _scatter(table, ints, part, parts, True)
 
 
 @kernel
 def scatter_add_inside(table, ints, part, parts):
     """`scatter_add` that leaves out the rows of ``values`` whose index lies outside 0 to n - 1."""
-    outer, n, inner, count = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
-    where = vector_as(table, INT64, 2, 0, count)
-    start, mine = share(inner, part, parts)
-    for o in range(outer):
-        for row in range(n):
-            vector(table, 0, (o * n + row) * inner + start, mine)[:] = real(table, 0.0)
-    for j in range(count):
-        if 0 <= where[j] < n:
-            for o in range(outer):
-                _add(
-                    vector(table, 0, (o * n + where[j]) * inner + start, mine),
-                    vector(table, 1, (o * count + j) * inner + start, mine),
-                )
-    return 0
+    return _scatter(table, ints, part, parts, False)
 
 
 @kernel
@@ -129,4 +125,4 @@ def index_add(table, ints, part, parts):
         for row in range(n):
             out = vector(table, 0, (o * n + row) * inner + start, mine)
             _copy(out, vector(table, 1, (o * n + row) * inner + start, mine))
-    return _add_rows(table, ints, part, parts, 3, 2)
+    return _add_rows(table, ints, part, parts, 3, 2, True)

@@ -26,36 +26,9 @@ from ....numerics.simd.pack import (
     vector_size,
 )
 from ....numerics.simd.sums import CHAIN_BLOCK
+from . import product as w
 from .gemm_reference import gemm_reference
 from .narrow import is_narrow, narrow
-from .product import (
-    A_COLUMN,
-    A_GROUP,
-    A_MATRIX,
-    A_ROW,
-    ADDED,
-    B_COLUMN,
-    B_GROUP,
-    B_MATRIX,
-    B_ROW,
-    BATCH,
-    BIAS,
-    BLOCK_BYTES,
-    FIRST_OPTIONAL,
-    MASK,
-    OUT,
-    PACKED,
-    PANELS,
-    RELU,
-    SUMMED,
-    A,
-    B,
-    K,
-    M,
-    N,
-    matrix,
-    spaced,
-)  # fmt: skip
 from .tile import MIDDLE, NARROW, SHORT, TALL, WIDE, TileCall, compute_tile, rows_of, vectors_of
 from .turned_tile import FEW_TURNED, compute_turned_rows
 
@@ -138,34 +111,34 @@ def _panel(table, call, rows, chains, turned):
 @njit(inline="always")
 def _packed_rows(table, ints, a, rows, chains, block):
     """Rows of a packed, those of each chain behind those of the one before; bytes from chain to chain."""
-    step = spaced(chains.depth) * itemsize(table)
+    step = w.spaced(chains.depth) * itemsize(table)
     for c in range(chains.number):
         source, target = a + c * chains.a, block + c * step
-        pack_block(table, source, word(ints, A_ROW), word(ints, A_COLUMN), rows, chains.depth, target)
+        pack_block(table, source, word(ints, w.A_ROW), word(ints, w.A_COLUMN), rows, chains.depth, target)
     return step
 
 
 @njit(inline="always")
 def _packed_columns(table, ints, b, columns, chains, panel):
     """Columns of b packed, as `_packed_rows` does it with rows of a."""
-    step = spaced(chains.depth) * PANEL_VECTORS * vector_size()
+    step = w.spaced(chains.depth) * PANEL_VECTORS * vector_size()
     for c in range(chains.number):
         source, target = b + c * chains.b, panel + c * step
-        pack_panel(table, source, word(ints, B_ROW), word(ints, B_COLUMN), chains.depth, columns, target)
+        pack_panel(table, source, word(ints, w.B_ROW), word(ints, w.B_COLUMN), chains.depth, columns, target)
     return step
 
 
 @njit(inline="always")
 def _b_row(ints):
     """Bytes from row to row of b."""
-    return PANEL_VECTORS * vector_size() if word(ints, PANELS) else word(ints, B_ROW)
+    return PANEL_VECTORS * vector_size() if word(ints, w.PANELS) else word(ints, w.B_ROW)
 
 
 @njit(inline="always")
 def _is_turned(table, ints, rows, columns, depth):
     """Whether a tile of b is read where it lies with its columns side by side, in whole squares."""
     size, lanes = itemsize(table), vector_size() // itemsize(table)
-    lies = word(ints, B_ROW) == size and word(ints, B_COLUMN) != size and not word(ints, PANELS)
+    lies = word(ints, w.B_ROW) == size and word(ints, w.B_COLUMN) != size and not word(ints, w.PANELS)
     return lies and rows <= FEW_TURNED and columns >= lanes and depth % lanes == 0
 
 
@@ -174,7 +147,7 @@ def _vectors(table, ints, rows, columns, turned):
     """Vectors in a row of the next tile at most."""
     if turned:
         return 1
-    wide, lies = vectors_of(WIDE), word(ints, B_COLUMN) == itemsize(table) and not word(ints, PANELS)
+    wide, lies = vectors_of(WIDE), word(ints, w.B_COLUMN) == itemsize(table) and not word(ints, w.PANELS)
     return wide if rows == 1 and lies and columns * itemsize(table) >= wide * vector_size() else PANEL_VECTORS
 
 
@@ -182,7 +155,7 @@ def _vectors(table, ints, rows, columns, turned):
 def _block(table, ints, a, b, out, bias, mask, addend, begun, last, chains, rows, left, right, panel, block):
     """The sums of one block of terms for some rows, in columns ``left`` to ``right``."""
     size, lanes = itemsize(table), vector_size() // itemsize(table)
-    a_row, a_column, b_row, b_column = word(ints, A_ROW), word(ints, A_COLUMN), _b_row(ints), word(ints, B_COLUMN)
+    a_row, a_column, b_row, b_column = word(ints, w.A_ROW), word(ints, w.A_COLUMN), _b_row(ints), word(ints, w.B_COLUMN)
     a_chain = chains.a
     if block:
         a_chain = _packed_rows(table, ints, a, rows, chains, block)
@@ -193,13 +166,13 @@ def _block(table, ints, a, b, out, bias, mask, addend, begun, last, chains, rows
         columns = min(right - j, _vectors(table, ints, rows, right - j, turned) * lanes)
         source, source_row, b_chain = b + j * b_column, b_column if turned else b_row, chains.b
         in_place = rows <= FEW_ROWS and b_column == size and columns >= PANEL_VECTORS * lanes
-        if not (turned or in_place or word(ints, PANELS)):
+        if not (turned or in_place or word(ints, w.PANELS)):
             b_chain = _packed_columns(table, ints, source, columns, chains, panel)
             source, source_row = panel, PANEL_VECTORS * vector_size()
         call = TileCall(
-            a, a_row, a_column, source, source_row, chains.depth, out + j * size, word(ints, N) * size, rows, columns,
-            begun, _advanced(bias * last, j * size), word(ints, RELU) * last, _advanced(mask * last, j * size),
-            _advanced(addend, j * size), word(ints, ADDED),
+            a, a_row, a_column, source, source_row, chains.depth, out + j * size, word(ints, w.N) * size, rows, columns,
+            begun, _advanced(bias * last, j * size), word(ints, w.RELU) * last, _advanced(mask * last, j * size),
+            _advanced(addend, j * size), word(ints, w.ADDED),
         )  # fmt: skip
         _panel(table, call, rows, Chains(chains.number, chains.depth, a_chain, b_chain), turned)
         j += columns
@@ -208,29 +181,29 @@ def _block(table, ints, a, b, out, bias, mask, addend, begun, last, chains, rows
 @njit(inline="always")
 def _chains(ints, first):
     """The chains of the block that begins with this one, of all that there are."""
-    k = word(ints, K)
-    if word(ints, SUMMED):
-        count = min(word(ints, BATCH) - first, CHAIN_BLOCK // spaced(k))
-        return Chains(count, k, word(ints, A_GROUP), word(ints, B_GROUP))
+    k = word(ints, w.K)
+    if word(ints, w.SUMMED):
+        count = min(word(ints, w.BATCH) - first, CHAIN_BLOCK // w.spaced(k))
+        return Chains(count, k, word(ints, w.A_GROUP), word(ints, w.B_GROUP))
     depth = min(k - first * CHAIN_BLOCK, CHAIN_BLOCK)
-    return Chains(1, depth, CHAIN_BLOCK * word(ints, A_COLUMN), CHAIN_BLOCK * _b_row(ints))
+    return Chains(1, depth, CHAIN_BLOCK * word(ints, w.A_COLUMN), CHAIN_BLOCK * _b_row(ints))
 
 
 @njit(inline="always")
 def _rectangle(table, ints, batch, top, bottom, left, right, panel, block):
     """Rows ``top`` to ``bottom`` and columns ``left`` to ``right`` of one product, a block of rows after the other."""
-    m, n, size, with_bias, summed = word(ints, M), word(ints, N), itemsize(table), word(ints, BIAS), word(ints, SUMMED)
-    a_first = matrix(ints, entry(table, A), batch, A_GROUP, A_MATRIX)
-    b = matrix(ints, entry(table, B), batch, B_GROUP, B_MATRIX)
-    bias = entry(table, FIRST_OPTIONAL) if with_bias else 0
-    height, total = BLOCK_BYTES // size, word(ints, BATCH) if summed else -(-word(ints, K) // CHAIN_BLOCK)
+    m, n, size, summed = word(ints, w.M), word(ints, w.N), itemsize(table), word(ints, w.SUMMED)
+    a_first = w.matrix(ints, entry(table, w.A), batch, w.A_GROUP, w.A_MATRIX)
+    b = w.matrix(ints, entry(table, w.B), batch, w.B_GROUP, w.B_MATRIX)
+    bias = entry(table, w.FIRST_OPTIONAL) if word(ints, w.BIAS) else 0
+    mask_place, addend_place, _ = w.optional(ints)
+    height, total = w.BLOCK_BYTES // size, word(ints, w.BATCH) if summed else -(-word(ints, w.K) // CHAIN_BLOCK)
     for i in range(top, bottom, height):
-        a = a_first + i * word(ints, A_ROW)
+        a = a_first + i * word(ints, w.A_ROW)
         start = (batch * m + i) * n * size
-        mask = entry(table, FIRST_OPTIONAL + with_bias) + start if word(ints, MASK) else 0
-        place = FIRST_OPTIONAL + with_bias + word(ints, MASK)
-        addend = entry(table, place) + (batch * m + i) * word(ints, ADDED) if word(ints, ADDED) else 0
-        first, rows, out = 0, min(bottom - i, height), entry(table, OUT) + start
+        mask = entry(table, mask_place) + start if word(ints, w.MASK) else 0
+        addend = entry(table, addend_place) + (batch * m + i) * word(ints, w.ADDED) if word(ints, w.ADDED) else 0
+        first, rows, out = 0, min(bottom - i, height), entry(table, w.OUT) + start
         while first < max(total, 1):
             chains = _chains(ints, first)
             a_here, b_here, last = a + first * chains.a, b + first * chains.b, first + chains.number >= total
@@ -245,26 +218,27 @@ def _rectangle(table, ints, batch, top, bottom, left, right, panel, block):
 @njit(inline="always")
 def _own_block(table, ints, part):
     """Where this part packs rows of a; 0 if it does not."""
-    packed = word(ints, PACKED)
+    packed = word(ints, w.PACKED)
     if packed == 0:
         return 0
-    scratch = entry(table, FIRST_OPTIONAL + word(ints, BIAS) + word(ints, MASK) + (word(ints, ADDED) > 0))
-    return (scratch + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE + part * packed
+    _, _, place = w.optional(ints)
+    return (entry(table, place) + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE + part * packed
 
 
 @kernel
 def gemm(table, ints, part, parts):
     """A `Product`; shares are ranges of rows or, of wide products, columns, counted through all matrices."""
-    m, n = word(ints, M), word(ints, N)
+    m, n = word(ints, w.M), word(ints, w.N)
     panel, block = panel_memory(), _own_block(table, ints, part)
     if is_narrow(table, ints):
         return narrow(table, ints, part, parts, panel)
-    small = word(ints, K) * n * itemsize(table) <= SMALL_B
+    small = word(ints, w.K) * n * itemsize(table) <= SMALL_B
     by_rows = m >= n or (small and m >= ROWS_OF_A_PART * parts)
     extent = m if by_rows else n
-    unit = ROWS_TOGETHER if by_rows else (PANEL_VECTORS if word(ints, PANELS) else 1) * vector_size() // itemsize(table)
+    vectors = PANEL_VECTORS if word(ints, w.PANELS) else 1
+    unit = ROWS_TOGETHER if by_rows else vectors * vector_size() // itemsize(table)
     units = (extent + unit - 1) // unit
-    start, count = share((1 if word(ints, SUMMED) else word(ints, BATCH)) * units, part, parts)
+    start, count = share((1 if word(ints, w.SUMMED) else word(ints, w.BATCH)) * units, part, parts)
     stop = start + count
     while start < stop:
         batch, first = start // units, start % units

@@ -121,6 +121,14 @@ spaced = njit(inline="always")(rounded)
 
 
 @njit(inline="always")
+def optional(ints):
+    """Positions of the mask, of what is added and of scratch in the table; what is missing takes none."""
+    mask = FIRST_OPTIONAL + word(ints, BIAS)
+    addend = mask + word(ints, MASK)
+    return mask, addend, addend + (word(ints, ADDED) > 0)
+
+
+@njit(inline="always")
 def matrix(ints, operand, batch, group_stride, matrix_stride):
     """The address of one matrix of an operand; the words at the last two positions are its batch strides."""
     group = word(ints, GROUP)

@@ -18,9 +18,9 @@ INT64 = np.int64(0)
 
 
 @inlined
-def _extreme(winner, x):
-    """The winner among the elements of a contiguous vector that is not empty."""
-    lanes = filled(x[0], LANES)
+def extreme(winner, x, first):
+    """The winner among ``first`` and the elements of a contiguous vector."""
+    lanes = filled(first, LANES)
     for i in range(0, x.size, LANES):
         rolled()
         left = x.size - i
@@ -45,7 +45,8 @@ def _extremes(winner, table, ints, part, parts):
     start, rows = share(word(ints, 0), part, parts)
     n, out = word(ints, 1), vector(table, 0, start, rows)
     for r in range(rows):
-        out[r] = _extreme(winner, vector(table, 1, (start + r) * n, n))
+        x = vector(table, 1, (start + r) * n, n)
+        out[r] = extreme(winner, x, x[0])
     return 0
 
 
@@ -70,7 +71,7 @@ def _positions(winner, table, ints, part, parts):
     n, out = word(ints, 1), vector_as(table, INT64, 0, start, rows)
     for r in range(rows):
         x = vector(table, 1, (start + r) * n, n)
-        out[r] = _first(x, _extreme(winner, x))
+        out[r] = _first(x, extreme(winner, x, x[0]))
     return 0
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from ....numerics.engine.intrinsics import real, stack, word
 from ....numerics.engine.kernel import kernel, share, vector, vector_as
 from ....numerics.math import elementary
-from ....numerics.simd.lanes import below, filled, half, inlined
+from ....numerics.simd.lanes import inlined
 from ....numerics.simd.operations import constant, select
 from ....numerics.simd.sums import sum_terms
-from ....numerics.simd.vectors import LANES, load_part, rolled, store_part, transform
+from ....numerics.simd.vectors import LANES, load_part, store_part, transform
+from .extremes import extreme
 
 INT64 = np.int64(0)
 
@@ -29,15 +30,7 @@ def row_max(x, zero):
 
     Neither can be seen: a NaN makes ``s`` NaN, and with it every result of the row.
     """
-    lanes = filled(constant(zero, -np.inf), LANES)
-    for i in range(0, x.size, LANES):
-        rolled()
-        left = x.size - i
-        lanes = select(below(lanes, left), _larger(lanes, load_part(x, i, left)), lanes)
-    eight = _larger(half(lanes, 0), half(lanes, 1))
-    four = _larger(half(eight, 0), half(eight, 1))
-    two = _larger(half(four, 0), half(four, 1))
-    return _larger(half(two, 0), half(two, 1))
+    return extreme(_larger, x, constant(zero, -np.inf))
 
 
 @inlined

@@ -17,6 +17,7 @@ from dgrr.trace import CompletedStep, write_report
 
 from ...browser import Browser
 from ...keeping import kept, recorder_of
+from .diff_page import train
 
 MODEL = nn.Sequential(nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
 TRAIN, TEST = data.digits()
@@ -172,3 +173,16 @@ def two(digits: Path, other_digits: Path, folder: Path, browser: Browser) -> Pat
 def trouble(troubled: Path, folder: Path, browser: Browser) -> Path:
     write_report([troubled], folder / "trouble.html")
     return folder / "trouble.html"
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs that part from the one with tanh."""
+    folder = tmp_path_factory.mktemp("runs")
+    train(folder / "tanh", nn.Tanh())
+    train(folder / "relu", nn.ReLU())
+    train(folder / "longer", nn.Sequential(nn.Tanh(), nn.Tanh()))
+    train(folder / "rate", nn.Tanh(), rate=0.2)
+    train(folder / "first", nn.Tanh(), rate=0.2, keep="first")
+    train(folder / "seed", nn.Tanh(), seed=1)
+    return folder

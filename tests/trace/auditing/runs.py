@@ -11,11 +11,30 @@ from dgrr.runtime import SGD, Trainer
 from dgrr.trace import CompletedStep, Keep, Run, open_recorder
 
 BATCHES = [np.linspace(0.1, 0.9, 4) + i for i in range(5)]
+STEPS = 13
+KEYFRAMES = 4
+NONCE = b"of the verifier"
+
+Made = Callable[..., Path]
+"""What the fixture `run` is."""
 
 
 def loss_fn(p: Any, x: Any) -> Any:
     """The loss of the run."""
     return ((p["w"] * x - 0.5) ** 2).sum()
+
+
+class Counting:
+    """The loss function, and how often it was called; it may be interrupted."""
+
+    def __init__(self, interrupted: int = -1) -> None:
+        self.calls, self.interrupted = 0, interrupted
+
+    def __call__(self, p: Any, x: Any) -> Any:
+        self.calls += 1
+        if self.calls == self.interrupted:
+            raise KeyboardInterrupt
+        return loss_fn(p, x)
 
 
 class Recorded:

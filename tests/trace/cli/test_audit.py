@@ -1,8 +1,6 @@
 """``dgrr audit``: its answers, exit codes, certificates, and what is refused."""
 
-import importlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,8 @@ import pytest
 from dgrr.runtime import SGD, Keep, Trainer
 from dgrr.trace.auditing.read_certificate import read_certificate
 from dgrr.trace.cli import main
+
+from .conftest import ModuleOf
 
 MODULE = """
 import numpy as np
@@ -51,14 +51,9 @@ def Plain(p, g, *, lr=0.5):
 
 
 @pytest.fixture
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def model(module_of: ModuleOf) -> Any:
     """A module with a run, which is recorded beside it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    (tmp_path / "model_of_audit.py").write_text(MODULE)
-    monkeypatch.delitem(sys.modules, "model_of_audit", raising=False)
-    model = importlib.import_module("model_of_audit")
+    model = module_of("model_of_audit", MODULE)
     for name, rule in (("run.dgrr", SGD(0.5)), ("mine.dgrr", model.Plain())):
         trainer = Trainer(model.loss_fn, {"w": np.ones(3)}, rule, trace=Keep(name, record="digest", keyframe_every=4))
         trainer.fit(model.BATCHES, steps=12)

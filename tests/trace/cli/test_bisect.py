@@ -11,6 +11,8 @@ import pytest
 import dgrr
 from dgrr.trace.cli import main
 
+from .conftest import ModuleOf
+
 RecordRun = Callable[..., Path]
 Bisect = Callable[[str], tuple[int, str, str]]
 
@@ -38,15 +40,10 @@ def train(path):
 
 
 @pytest.fixture
-def bisect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bisect:
+def bisect(module_of: ModuleOf, capsys: pytest.CaptureFixture[str]) -> Bisect:
     """Runs the command in a folder with a model, `bisected_model`, and its trace, `t`."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "bisected_model", raising=False)
     model = MODEL.format(scale="1.0", note="") + "\n\ndef gone():\n    raise OSError\n"
-    (tmp_path / "bisected_model.py").write_text(model)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    __import__("bisected_model").train("t")
+    module_of("bisected_model", model).train("t")
 
     def run(command: str) -> tuple[int, str, str]:
         code = main(["bisect", *command.split()])

@@ -1,13 +1,13 @@
 """``dgrr bisect --train-b``: the op by which two runs of PyTorch part, on a command line."""
 
 import json
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from dgrr.trace.cli import main
+
+from .conftest import ModuleOf
 
 pytest.importorskip("torch", reason="these tests need PyTorch: pip install -e '.[test,torch]'")
 
@@ -46,13 +46,9 @@ for name, train in (("a", good), ("b", moved)):
 
 
 @pytest.fixture
-def bisect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Answered:
+def bisect(module_of: ModuleOf, capsys: pytest.CaptureFixture[str]) -> Answered:
     """Runs the command in a folder with a program and its traces."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "parted_runs", raising=False)
-    (tmp_path / "parted_runs.py").write_text(PROGRAM)
-    monkeypatch.syspath_prepend(tmp_path)
-    __import__("parted_runs")
+    module_of("parted_runs", PROGRAM)
 
     def run(command: str) -> tuple[int, str, str]:
         return main(["bisect", *command.split()]), *capsys.readouterr()

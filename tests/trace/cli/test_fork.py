@@ -1,8 +1,6 @@
 """``dgrr fork``: a run that goes on from a past step, in words, as a trace, and what is refused."""
 
-import importlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,8 @@ from dgrr.runtime import SGD, Trainer
 from dgrr.trace import open_trace, replay
 from dgrr.trace.cli import main
 from dgrr.trace.v2.write.recorder import TraceRecorder
+
+from .conftest import ModuleOf
 
 MODULE = """
 import numpy as np
@@ -49,14 +49,9 @@ FORK = ["fork", "run.dgrr", "--step", "2", "--steps", "3", "--model", "model_of_
 
 
 @pytest.fixture(autouse=True)
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def model(module_of: ModuleOf) -> Any:
     """A module with a run of two groups of parameters, which is recorded beside it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    (tmp_path / "model_of_fork.py").write_text(MODULE)
-    monkeypatch.delitem(sys.modules, "model_of_fork", raising=False)
-    model = importlib.import_module("model_of_fork")
+    model = module_of("model_of_fork", MODULE)
     groups = {"w": SGD(0.5), "b": SGD(0.125)}
     run = Trainer(model.loss_fn, {"w": np.ones(3), "b": np.ones(1)}, groups, mode="eager", trace="run.dgrr")
     run.fit(model.BATCHES, steps=4, progress=False)

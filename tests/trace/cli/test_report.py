@@ -1,6 +1,5 @@
 """``dgrr report``: what it answers, what it refuses, and that it follows a run that goes on."""
 
-import importlib
 import re
 import sys
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from dgrr.trace.cli import main
 from dgrr.trace.cli.commands.looking import report
 
 from ...keeping import recorder_of
+from .conftest import ModuleOf
 
 MODULE = """
 import numpy as np
@@ -34,14 +34,9 @@ def run():
 
 
 @pytest.fixture
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def model(module_of: ModuleOf) -> Any:
     """A module with a run, which is recorded beside it, twice."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    (tmp_path / "model_of_report.py").write_text(MODULE)
-    monkeypatch.delitem(sys.modules, "model_of_report", raising=False)
-    model = importlib.import_module("model_of_report")
+    model = module_of("model_of_report", MODULE)
     for path, rate in (("run.dgrr", 0.5), ("other.dgrr", 0.25)):
         Trainer(model.loss_fn, {"w": np.ones(3)}, SGD(rate), trace=path).fit(model.BATCHES, steps=3)
     return model

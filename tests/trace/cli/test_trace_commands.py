@@ -13,6 +13,8 @@ from dgrr.trace import open_trace, validate
 from dgrr.trace.cli import main
 from dgrr.trace.v2.repair.forge import flip_bit
 
+from .conftest import ModuleOf
+
 RecordRun = Callable[..., Path]
 Said = tuple[int, str, str]
 
@@ -161,13 +163,10 @@ def train_otherwise(trace):
 
 @pytest.fixture
 def models(
-    dgrr: Callable[..., Said], record_run: RecordRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dgrr: Callable[..., Said], record_run: RecordRun, tmp_path: Path, module_of: ModuleOf
 ) -> Callable[..., Said]:
     """The same, with a model and its trace."""
-    (tmp_path / "model_of_diff.py").write_text(MODEL)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    importlib.import_module("model_of_diff").train("mine.dgrr")
+    module_of("model_of_diff", MODEL).train("mine.dgrr")
     record_run("bare.dgrr", record="bare")
     with open_trace("mine.dgrr") as trace:
         gradient = trace.tensor("w", step=3).tobytes()

@@ -1,8 +1,6 @@
 """``dgrr at``: a past step as a table, a way, a graph, and its weights as a file."""
 
-import importlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from dgrr.trace import at, replay
 from dgrr.trace.cli import main
 
 from ...keeping import kept
+from .conftest import ModuleOf
 
 MODULE = """
 import numpy as np
@@ -46,14 +45,9 @@ AT = ["at", "run.dgrr", "--step", "2", "--model", "model_of_travel:run"]
 
 
 @pytest.fixture
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def model(module_of: ModuleOf) -> Any:
     """A module with a run, which is recorded beside it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    (tmp_path / "model_of_travel.py").write_text(MODULE)
-    monkeypatch.delitem(sys.modules, "model_of_travel", raising=False)
-    model = importlib.import_module("model_of_travel")
+    model = module_of("model_of_travel", MODULE)
     record(model, "run.dgrr", SGD(0.5), keyframe_every=2)
     return model
 

@@ -1,8 +1,6 @@
 """``dgrr when``: what is found, in words; what is refused."""
 
-import importlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,8 @@ import pytest
 
 from dgrr.runtime import SGD, Keep, Trainer
 from dgrr.trace.cli import main
+
+from .conftest import ModuleOf
 
 MODULE = """
 import numpy as np
@@ -40,14 +40,9 @@ MODEL = ["--model", "model_of_when:run"]
 
 
 @pytest.fixture
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def model(module_of: ModuleOf) -> Any:
     """A module with a run of six steps, which is recorded beside it: w is 1 - step / 2 * (1, 2, 3)."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    (tmp_path / "model_of_when.py").write_text(MODULE)
-    monkeypatch.delitem(sys.modules, "model_of_when", raising=False)
-    model = importlib.import_module("model_of_when")
+    model = module_of("model_of_when", MODULE)
     keep = Keep("run.dgrr", record="digest", keyframe_every=2)
     run = Trainer(model.loss_fn, {"w": np.ones(3)}, SGD(0.5), trace=keep, mode="eager")
     run.fit(model.BATCHES, steps=6, progress=False)

@@ -22,6 +22,8 @@ from dgrr.tape.ops.conv.kernels.weight_grad import convolve_weights
 from dgrr.tape.ops.conv.kernels.words import Workspace, interleave_words, weight_words, words
 from dgrr.tape.ops.conv.reference import dense as reference_dense
 
+from ..bits import same
+
 Array = npt.NDArray[Any]
 Sizes = tuple[int, ...]
 Run = Callable[..., int]
@@ -75,12 +77,6 @@ class Case:
             if x.size:
                 x.flat[rng.integers(0, x.size, x.size // 50 + 1)] = rng.choice(np.array(SPECIAL, dtype))
         return tuple(made)
-
-
-def same(a: Array, b: Array) -> bool:
-    """Whether all bits are equal; all NaN are one."""
-    nans = np.isnan(a)
-    return bool((nans == np.isnan(b)).all() and np.where(nans, 0, a).tobytes() == np.where(nans, 0, b).tobytes())
 
 
 def guarded(shape: Sizes, dtype: np.dtype[Any]) -> tuple[Array, Array]:

@@ -23,6 +23,8 @@ from dgrr.tape.ops.linear.kernels.gemm_reference import gemm_reference
 from dgrr.tape.ops.linear.kernels.panels import pack_panels, panel_elements
 from dgrr.tape.ops.linear.kernels.product import Product
 
+from ..bits import same
+
 Array = npt.NDArray[Any]
 Run = Callable[..., int]
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -50,12 +52,6 @@ def expected(a: Array, b: Array) -> Array:
     for x, y, z in zip(a.copy(), b.copy(), out, strict=True):  # row-major: one version to compile
         plain_product(x, y, z)
     return out
-
-
-def same(a: Array, b: Array) -> bool:
-    """Whether all bits are equal; all NaN are one."""
-    nans = np.isnan(a)
-    return bool((nans == np.isnan(b)).all() and np.where(nans, 0, a).tobytes() == np.where(nans, 0, b).tobytes())
 
 
 def special(dtype: np.dtype[Any]) -> Array:

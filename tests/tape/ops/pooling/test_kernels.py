@@ -25,6 +25,8 @@ from dgrr.tape.ops.pooling.kernels.windows import (
 )
 from dgrr.tape.ops.pooling.reference import pools as reference
 
+from ..bits import same
+
 FLOATS = (np.float32, np.float64)
 PARTS = (1, 2, 7)
 BORDER = 64
@@ -79,12 +81,6 @@ def filled(
     assert run(kernel, Words(*ints), [out, *inputs], parts, inputs[0].dtype) == 0
     assert (area[:BORDER] == 77).all() and (area[BORDER + size :] == 77).all()
     return out.reshape(shape)
-
-
-def same(found: Any, expected: Any) -> bool:
-    """Equal bits; one NaN."""
-    nan = np.isnan(expected)
-    return bool((np.isnan(found) == nan).all()) and found[~nan].tobytes() == expected[~nan].tobytes()
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

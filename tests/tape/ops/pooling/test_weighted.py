@@ -15,7 +15,8 @@ from dgrr.tape.numerics.exact_fma import fma
 from dgrr.tape.ops.pooling.kernels.upsample import weighted_sums
 from dgrr.tape.ops.pooling.kernels.weighted import BLOCK, LINES_KEPT, WeightedAxis, words
 
-from .test_kernels import FLOATS, PARTS, filled, numbers, same
+from ..bits import same
+from .test_kernels import FLOATS, PARTS, filled, numbers
 
 VOLUMES = 3
 

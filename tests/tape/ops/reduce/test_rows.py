@@ -12,6 +12,8 @@ from dgrr.tape.numerics.simd.sums import mean_columns, mean_rows, mean_squared_d
 from dgrr.tape.ops.losses import reference
 from dgrr.tape.ops.reduce.kernels.softmax import log_softmax, softmax
 
+from ..bits import same
+
 FLOATS = (np.float32, np.float64)
 PARTS = (1, 2, 7)
 BORDER = 64
@@ -40,12 +42,6 @@ def filled(run: Any, kernel: Any, shape: tuple[int, ...], inputs: list[Any], int
     assert run(kernel, ints, [out, *inputs], parts) == 0
     assert (area[:BORDER] == 1.75).all() and (area[BORDER + size :] == 1.75).all()
     return out.reshape(shape)
-
-
-def same(found: Any, expected: Any) -> bool:
-    """Equal bits; one NaN."""
-    nan = np.isnan(expected)
-    return bool((np.isnan(found) == nan).all()) and found[~nan].tobytes() == expected[~nan].tobytes()
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -164,9 +164,10 @@ def used() -> dict[str, list[np.dtype[Any]]]:
 
 
 def compiled(kernel: Kernel, dtype: Any, keep: bool = False) -> Code:
-    """The kernel compiled once more, past what is kept in memory and on disk: cached code has no IR."""
+    """The kernel compiled once more as ever, past what is kept in memory and on disk: cached code has no IR."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel, "_compiled", {})
+        patch.setattr(KernelCache, "has", lambda *_: False)
         patch.setattr(KernelCache, "load_overload", lambda *_: None)
         if not keep:
             patch.setattr(KernelCache, "save_overload", lambda *_: None)

@@ -100,7 +100,7 @@ def _samples(make: Make) -> list[Sample]:
         Sample((make.mask(5),)),
         Sample((make(2, 0),)),
         Sample((make(1),)),
-        Sample((make(2, 99),)),
+        Sample(((37 * np.arange(198.0) % 199 / 8).reshape(2, 99).astype(make.dtype),)),  # far apart: slopes are found
     ]
 
 

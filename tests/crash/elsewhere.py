@@ -127,8 +127,8 @@ def files(folder: Path) -> Iterator[tuple[str, str]]:
 
 def do_all(folder: Path) -> None:
     """Write, read, seal, resume, recover, roll back, and all else that has files."""
-    import faults
     import runs
+    import scenarios
 
     from dgrr.tape import Tensor, ops, set_threads
     from dgrr.tape.numerics.engine import launch
@@ -140,8 +140,8 @@ def do_all(folder: Path) -> None:
     whole = folder / "whole"
     whole.mkdir()
     runs.record(whole / "t")
-    faults.LINKS[:] = runs.links(whole / "t")
-    for name, scenario in faults.SCENARIOS.items():
+    scenarios.LINKS[:] = runs.links(whole / "t")
+    for name, scenario in scenarios.SCENARIOS.items():
         own = folder / name
         own.mkdir()
         scenario.prepare(own)
@@ -161,7 +161,7 @@ def do_all(folder: Path) -> None:
     recorder.close()
     with runs.begin(folder / "v") as recorder:
         runs.step(recorder)
-    faults.write_v1(folder)
+    scenarios.write_v1(folder)
     with TraceReaderV1(str(folder / "t")) as trace:
         trace.check_size()
     assert validate(folder / "v").ok

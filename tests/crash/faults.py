@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Any
 
 import runs
-from scenarios import LINKS, SCENARIOS, Scenario
+from scenarios import LINKS, SCENARIOS, Scenario, expected_links
 from services import NAMES, Fault, hooked
 
 from dgrr.runtime.training.saving.checkpoint import CheckpointError
@@ -106,13 +106,6 @@ def kinds(number: int, name: str) -> Iterator[tuple[str, bool]]:
             yield kind, False
             if kind != "EINTR":  # which nothing meets for ever
                 yield kind, True
-
-
-def expected_links() -> list[bytes]:
-    """The state chain of the run."""
-    with TemporaryDirectory() as folder:
-        runs.record(Path(folder, "t"))
-        return runs.links(Path(folder, "t"))
 
 
 def matrix(titles: Sequence[str], every: int) -> int:

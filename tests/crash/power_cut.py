@@ -20,8 +20,8 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import faults
 import runs
+import scenarios
 from services import hooked
 
 from dgrr.runtime.training.saving.checkpoint import read_checkpoint
@@ -199,11 +199,11 @@ def resumed(folder: Path, log: Log) -> None:
 
 
 def trained(folder: Path, log: Log) -> None:
-    faults.train(folder)
+    scenarios.train(folder)
 
 
 def version_1(folder: Path, log: Log) -> None:
-    faults.write_v1(folder)
+    scenarios.write_v1(folder)
 
 
 def old(folder: Path) -> None:
@@ -215,7 +215,9 @@ def check_trace(folder: Path, promised: int, go_on: bool) -> None:
     """One run's trace, finished or not."""
     path, partial = folder / "t", folder / "t.partial"
     if path.exists():
-        assert runs.links(path) in (faults.LINKS, faults.LINKS[:2]) and validate(path).ok, "the final name is wrong"
+        assert runs.links(path) in (scenarios.LINKS, scenarios.LINKS[:2]) and validate(path).ok, (
+            "the final name is wrong"
+        )
     kept = len(runs.links(path)) if path.exists() else 0
     if partial.exists():
         report = validate(partial)
@@ -230,7 +232,7 @@ def check_trace(folder: Path, promised: int, go_on: bool) -> None:
 def opened(path: Path) -> None:
     try:
         with open_trace(path, mode="tolerate_tail") as trace:
-            assert [view.record.link for view in trace] == faults.LINKS[: len(trace)]
+            assert [view.record.link for view in trace] == scenarios.LINKS[: len(trace)]
     except TraceFileError as error:
         if not isinstance(error, InvalidTraceError) or error.verdict not in GOOD:
             raise
@@ -245,7 +247,7 @@ def again(path: Path, promised: int) -> None:
         recorder.seal()
     else:
         runs.record(path, overwrite=True)
-    assert runs.links(path) == faults.LINKS
+    assert runs.links(path) == scenarios.LINKS
 
 
 def check_training(folder: Path, promised: int, go_on: bool) -> None:
@@ -256,20 +258,20 @@ def check_training(folder: Path, promised: int, go_on: bool) -> None:
     assert max([validate(folder / name).steps for name in names], default=0) >= saved, "the trace is behind"
     assert "t" not in names or validate(folder / "t").ok
     if go_on and "t" not in names:
-        faults.train(folder)
+        scenarios.train(folder)
         assert validate(folder / "t").ok and validate(folder / "t").steps == 5
 
 
 def check_version_1(folder: Path, promised: int, go_on: bool) -> None:
     if (folder / "t").exists():
         with TraceReaderV1(str(folder / "t")) as trace:
-            assert trace.whole_records == len(faults.RECORDS)
+            assert trace.whole_records == len(scenarios.RECORDS)
 
 
 RUNS: dict[str, tuple[Callable[[Path], object], Callable[[Path, Log], object], Callable[[Path, int, bool], None]]] = {
     "begin": (lambda folder: None, begun, check_trace),
     "overwrite": (old, overwritten, check_trace),
-    "resume": (faults.torn, resumed, check_trace),
+    "resume": (scenarios.torn, resumed, check_trace),
     "train": (lambda folder: None, trained, check_training),
     "version 1": (lambda folder: None, version_1, check_version_1),
 }
@@ -329,7 +331,7 @@ def main() -> int:
     parser.add_argument("--samples", type=int, default=20, help="so many survivals by chance of each moment")
     given = parser.parse_args()
     warnings.simplefilter("ignore")  # of `.partial` files
-    faults.LINKS[:] = faults.expected_links()
+    scenarios.LINKS[:] = scenarios.expected_links()
     total = Counter[str]()
     for title in given.titles or RUNS:
         calls, images, found = simulate(title, given.samples)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,13 @@ class Scenario:
 
 LINKS: list[bytes] = []
 """The state chain of the run."""
+
+
+def expected_links() -> list[bytes]:
+    """The state chain of the run."""
+    with TemporaryDirectory() as folder:
+        runs.record(Path(folder, "t"))
+        return runs.links(Path(folder, "t"))
 
 
 def whole_or_not_there(name: str, steps: int = runs.STEPS, before: int = 0) -> Callable[[Path, str], None]:

@@ -230,12 +230,13 @@ def some_columns(host: Host) -> int:
 def some_norms(host: Host) -> int:
     """Wrong elements of rows of several blocks that are normalised."""
     size = (2, 3 * ROW_BLOCK + 5)
-    x = values(np.random.default_rng(0), size, "wide", FLOATS[0])
+    x, dy = values(np.random.default_rng(0), (2, *size), "wide", FLOATS[0])
     words, found = (*layouts(*size)["a layer"], 0, 1, 1e-5, 0, 0), 0
     for cluster in (1, cuda_norms.CLUSTER):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(cuda_norms, "CLUSTER", cluster)
             found += wrong_bits(host, "normalize", words, [size], [x])
+            found += wrong_bits(host, "normalize_grad", words[:-1], [size], [dy, x])
     return found
 
 

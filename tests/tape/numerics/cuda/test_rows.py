@@ -205,7 +205,7 @@ MUTANTS = {
         "long long start = (blocks - 1 - block) * ROW_BLOCK;\n    const",
     ),
     "no waiting for the cluster": ("norms.cu", "    cluster_barrier();\n  }", "  }"),
-    "sums of h in the place of those of x": ("norms.cu", "blockIdx.z == 0", "blockIdx.z != 0"),
+    "sums of h in the place of those of h x'": ("norms.cu", "blockIdx.z == 0", "blockIdx.z != 0"),
     "another tree in exp": ("elementary.cuh", "float v19 = add(v18, v15);", "float v19 = add(v17, add(v6, v15));"),
 }  # fmt: skip
 
@@ -236,7 +236,7 @@ def some_norms(host: Host) -> int:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(cuda_norms, "CLUSTER", cluster)
             found += wrong_bits(host, "normalize", words, [size], [x])
-            found += wrong_bits(host, "normalize_grad", words[:-1], [size], [dy, x])
+            found += wrong_bits(host, "normalize_weight_grad", words[:-1], [size[:1]], [dy, x])
     return found
 
 

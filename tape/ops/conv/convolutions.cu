@@ -217,11 +217,12 @@ KERNEL(256, 1) pack_weights(PARAMETER Call call, Report) {
 // the table one behind the other.
 KERNEL(256, 1) interleave(PARAMETER Call call, Report) {
   const long long* const w = at<const long long>(call, P_WORDS);
-  const unsigned apart = (unsigned)w[APART], first = (blockIdx.z * 8 + threadIdx.x / 32) * apart;
-  if (first >= w[INTERLEAVED_ROWS]) return;
+  const unsigned apart = (unsigned)w[APART], all = (unsigned)w[INTERLEAVED_ROWS], blocks = (all / apart + 7) / 8;
+  const unsigned line = blockIdx.x / blocks, first = (blockIdx.x % blocks * 8 + threadIdx.x / 32) * apart;
+  if (first >= all) return;
   const long long* const rows = w + ROW_TABLE + 3 * first;
-  const real* const from = at<const real>(call, P_SOURCE) + blockIdx.x * w[SOURCE_LINE];
-  real* const to = at<real>(call, OUT) + blockIdx.x * w[LINE];
+  const real* const from = at<const real>(call, P_SOURCE) + line * w[SOURCE_LINE];
+  real* const to = at<real>(call, OUT) + line * w[LINE];
   for (unsigned e = threadIdx.x % 32; e < apart * rows[2]; e += 32) {
     const unsigned q = e / apart, r = e % apart;
     if (q < rows[3 * r + 2]) to[rows[3 * r + 1] + q * apart] = from[rows[3 * r] + q];

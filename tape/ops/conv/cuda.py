@@ -1,6 +1,5 @@
 """Convolutions on CUDA devices: tiles chosen from the words of the CPU's kernels, and their launches."""
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -158,11 +157,8 @@ def _direct(words: Words, size: int, pointers: Words) -> Launch:
 
 def _shared_out(words: Words) -> tuple[int, int]:
     """Results of a thread, and blocks of threads."""
-    chains, all_results = (
-        words[at.GROUPS] * words[at.CLASSES] * words[at.OUTPUTS],
-        words[at.SAMPLES] * words[at.RESULTS],
-    )
-    few, most = (chains * blocks_of(all_results, each * ALONE) for each in (EACH_ALONE, 1))
+    chains, results = words[at.GROUPS] * words[at.CLASSES] * words[at.OUTPUTS], words[at.SAMPLES] * words[at.RESULTS]
+    few, most = (chains * blocks_of(results, each * ALONE) for each in (EACH_ALONE, 1))
     return (EACH_ALONE, few) if few >= PROCESSORS else (1, most)
 
 
@@ -308,8 +304,8 @@ def interleave_launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...
     lines, rows = words[at.LINES], words[at.INTERLEAVED_ROWS] // words[at.APART]
     if lines * rows == 0:
         return ()
-    one = _each_element("interleave", dtype.itemsize, 1, (OUT, INPUT, OUT, OUT, WORDS))
-    return (replace(one, grid=(lines, 1, blocks_of(rows, 8))),)
+    threads = lines * blocks_of(rows, 8) * 256
+    return (_each_element("interleave", dtype.itemsize, threads, (OUT, INPUT, OUT, OUT, WORDS)),)
 
 
 def _none(dtype: np.dtype[Any], words: Words) -> int:
